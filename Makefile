@@ -19,11 +19,11 @@ $(error holdpoint runs on x86_64 only; this is $(ARCH))
 endif
 
 BOARD_SRC   := $(wildcard harness/board/*.c)
-RANK_SRC    := $(wildcard harness/rank/*.c)
+RANK_SRC    := $(filter-out %_test.c,$(wildcard harness/rank/*.c)) harness/program.c
 HARNESS_SRC := $(filter-out %_test.c,$(wildcard harness/*.c))
 SHIM_SRC    := $(filter-out %_test.c,$(wildcard shims/*.c)) $(wildcard shims/arch/$(ARCH)/*.c)
 SHIM_ASM    := $(wildcard shims/arch/$(ARCH)/*.S)
-UNIT_SRC    := $(wildcard harness/*_test.c shims/*_test.c harness/board/*_test.c)
+UNIT_SRC    := $(wildcard harness/*_test.c shims/*_test.c harness/board/*_test.c harness/rank/*_test.c)
 BOARD_SRC   := $(filter-out %_test.c,$(BOARD_SRC))
 
 obj = $(patsubst %,$(BUILD)/obj/$(1)/%.o,$(2))
@@ -64,6 +64,10 @@ $(BUILD)/obj/pic/%.S.o: %.S
 $(BUILD)/unit/harness/%_test: $(BUILD)/obj/host/harness/%_test.c.o $(filter-out %/main.c.o,$(HARNESS_OBJ))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(HOSTLIBS)
+# What a unit test of holdpoint-rank can reach is what holdpoint-rank can.
+$(BUILD)/unit/harness/rank/%_test: $(BUILD)/obj/host/harness/rank/%_test.c.o $(filter-out %/main.c.o,$(RANK_OBJ))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^
 $(BUILD)/unit/shims/%_test: $(BUILD)/obj/host/shims/%_test.c.o $(BUILD)/obj/host/shims/%.c.o $(call obj,host,$(BOARD_SRC))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^
