@@ -1,0 +1,63 @@
+"""What the tests share: small C programs compiled in a test's own folder, and questions about a result."""
+import os
+import subprocess
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+def compile_c(out, sources, *flags, compiler="gcc"):
+    command = [compiler, "-g", "-O0", "-D_GNU_SOURCE", "-pthread", "-o", str(out), *map(str, sources), *map(str, flags)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+    return out
+
+
+class Lab:
+    def __init__(self, holdpoint, folder, library):
+        self.holdpoint, self.folder, self.library, self.programs = holdpoint, folder, library, 0
+
+    def program(self, body, *flags, compiler="gcc", suffix=".c", name=None):
+        """Compiles C text that may use everything in lab.h, linked with libt.so; returns the program."""
+        self.programs += 1
+        source = self.folder / f"program{self.programs}{suffix}"
+        source.write_text('#include "lab.h"\n' + body)
+        return compile_c(self.folder / (name or f"program{self.programs}"), [source], *flags, f"-I{REPO / 'tests'}",
+                         f"-L{self.library.parent}", "-lt", f"-Wl,-rpath,{self.library.parent}", compiler=compiler)
+
+    def run(self, plan, body, *flags, **options):
+        """The program in `body` under `plan`."""
+        return self.holdpoint.exec(plan, self.program(body, *flags), **options)
+
+
+def lines(result):
+    """What the program said, in order."""
+    return [line for line in result.stdout.splitlines() if line and not line.startswith("holdpoint")]
+
+
+def in_order(result, *expected):
+    """The lines `expected` were said, in this order."""
+    said = [line for line in lines(result) if line in expected]
+    assert said == list(expected), f"said {said}, wanted {list(expected)}\n{result!r}"
+
+
+def point(result, name):
+    """Counts of one point in the (only) trial."""
+    found = [p for p in result.trial["points"] if p["name"] == name]
+    assert found, f"no point {name} in {result.trial['points']}"
+    return found[0]
+
+
+def processes_with(text):
+    """Ids of live processes whose command line or environment has `text`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                told = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if text.encode() in told and state != "Z":
+                found.append(int(entry.name))
+    return found
