@@ -2,6 +2,8 @@
  * misspelt one. Runs in the runner's main thread. Never exits: the caller decides. */
 #include "complaints.h"
 
+#include "allocate.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,18 +11,16 @@
 
 enum { SHOWN = 60, LONGEST_NAME = 200 }; /* a file with a thousand mistakes is told of the first */
 
-static void *checked(void *memory) {
-    if (!memory) {
-        fputs("holdpoint: out of memory; end other programs and try again\n", stderr);
-        abort();
-    }
-    return memory;
+/* Whether `line`, which ends with a newline, is one of the lines of `text`. */
+static bool said_before(const char *text, const char *line) {
+    for (const char *at = text; at && (at = strstr(at, line)); at++)
+        if (at == text || at[-1] == '\n')
+            return true;
+    return false;
 }
 
 void complain(struct complaints *c, const char *file, int line, int column, const char *format,
               ...) {
-    if (c->count++ >= SHOWN)
-        return;
     char where[64] = "";
     if (file && line > 0 && column > 0)
         snprintf(where, sizeof where, ":%d:%d", line, column);
@@ -31,17 +31,16 @@ void complain(struct complaints *c, const char *file, int line, int column, cons
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&message, format, arguments) < 0)
-        message = NULL;
+        message = copy_text(format);
     va_end(arguments);
-    checked(message);
 
-    char *all = NULL;
-    if (asprintf(&all, "%s%s%s%s%s\n", c->text ? c->text : "", file ? file : "", where,
-                 file ? ": " : "", message) < 0)
-        all = NULL;
+    AUTO_TEXT said = format_text("%s%s%s%s\n", file ? file : "", where, file ? ": " : "", message);
     free(message);
+    if (said_before(c->text, said) || c->count++ >= SHOWN)
+        return;
+    char *all = format_text("%s%s", c->text ? c->text : "", said);
     free(c->text);
-    c->text = checked(all);
+    c->text = all;
 }
 
 void complaints_print(const struct complaints *c) {

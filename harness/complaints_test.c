@@ -21,6 +21,7 @@ int main(void) {
     complain(&c, "a.yaml", 4, 0, "second");
     complain(&c, "a.yaml", 0, 0, "third");
     complain(&c, NULL, 0, 0, "fourth");
+    complain(&c, "a.yaml", 4, 0, "second"); /* said before: not again */
     expect_text("places", c.text, "a.yaml:3:7: no hook\na.yaml:4: second\na.yaml: third\nfourth\n");
     if (c.count != 4) {
         printf("complaints: counted %d, wanted 4\n", c.count);

@@ -1,5 +1,6 @@
-/* A plan as read from a file, checked, before it is compiled onto a board. All memory belongs to the
- * plan and is freed by plan_free. Errors go to a `struct complaints`, each with file, line and what to do.
+/* A plan as read from a file, checked, before it is compiled onto a board. All memory belongs to
+ * the plan and is freed by plan_free. Errors go to a `struct complaints`, each with file, line and
+ * what to do.
  */
 #ifndef HOLDPOINT_PLAN_H
 #define HOLDPOINT_PLAN_H
@@ -7,41 +8,61 @@
 #include "board/board.h"
 #include "complaints.h"
 
-struct plan_filter { enum attr_id attr; char *text; int64_t number; };
+struct plan_filter {
+    enum attr_id attr;
+    char *text;
+    int64_t number;
+};
 
 struct plan_point {
     char *name; /* "role NAME" for the point that holds a role's `at` */
     enum hook_id hook;
     char *module, *function, *from; /* call: hooks */
     enum side side;
-    int rank; /* -1: any */
-    int role; /* index into roles, -1: none */
+    int rank;   /* -1: any */
+    int role;   /* index into roles, -1: none */
     int within; /* index into points, -1: none */
     unsigned nth;
     char *caller;
     bool crowd_hold, same;
-    char *after; /* a step's text or number as written, NULL: armed from the start */
+    char
+        *after; /* a step's text or number as written, NULL: armed from the start; see plan_after */
+    int after_line, after_column;
     struct plan_filter filter[8];
     int n_filters;
     int line, column;
 };
-struct plan_step { enum step_kind kind; int point; int line; char *text; };
-struct plan_role { char *name; int point; int line; };
+struct plan_step {
+    enum step_kind kind;
+    int point;
+    char *text; /* "reach at_exit", one space */
+    int line, column;
+};
+struct plan_role {
+    char *name;
+    int point; /* the unnamed point that holds `at` with its filters */
+    int line, column;
+};
 struct plan_fault {
     int point, until; /* until: -1: none */
     enum fault_action action;
     int rank;
-    bool return_is_arg;
-    int64_t ret;
+    bool has_return, return_is_arg;
+    int64_t ret; /* with return_is_arg: which argument, from 1; -1 when only errno is given */
     int error_number, signal_number;
     uint64_t ns;
     unsigned times, nth, every, from, to;
-    double prob; /* 0: unset */
+    double prob; /* 0 and has_prob false: unset */
+    bool has_prob, has_seed;
     uint64_t seed;
-    int line;
-    char *text;
+    char *text; /* one line for people */
+    int line, column;
 };
-struct plan_env { int rank; char *assignment; };
+struct plan_env {
+    int rank; /* -1: all */
+    char *assignment;
+    int line, column;
+};
 
 struct plan {
     char *file, *name;
@@ -64,15 +85,35 @@ struct plan {
 struct plan *plan_read(const char *file, struct complaints *c);
 void plan_free(struct plan *p);
 
-/* Rule 17 and all else that can be known beforehand. n_ranks 0: unknown yet. `program`: path of the program
- * that will run, or NULL when unknown. False: complained. */
+/* The step (index) that a point's `after:` names, by its number from 1, its text, or text and "#2"
+ * for the second of that text; -1: no such step. */
+int plan_after(const struct plan *p, const char *after);
+
+/* Rule 17 and all else that can be known beforehand. n_ranks 0: unknown yet. `program`: path of the
+ * program that will run, or NULL when unknown. False: complained. */
 bool plan_check(const struct plan *p, int n_ranks, const char *program, struct complaints *c);
 
-/* Creates DIR/board (mode 0600, allocated in full), compiles the plan onto it, maps it shared. NULL: complained. */
+/* What is probably a mistake but may come true while the program runs, because it can load more
+ * modules: functions of `call:` that nothing of the program exports, with the nearest names that it
+ * does. Warnings, never a refusal. */
+void plan_doubts(const struct plan *p, const char *program, struct complaints *c);
+
+/* Fills the constant part of `b` (all of it zero before) from the plan: everything except node,
+ * ranks, names of the trial, offsets and sums. False: a table is too small for the plan;
+ * complained. */
+bool plan_compile(const struct plan *p, double time_scale, struct board *b, struct complaints *c);
+/* Adds a text once to the board's strings; false: they are full, *at is 0. */
+bool board_add_string(struct board *b, const char *text, uint32_t *at);
+
+/* Creates DIR/board (mode 0600, allocated in full), compiles the plan onto it, maps it shared.
+ * NULL: complained. When DIR lies on a network file system the board is made in a private folder of
+ * /dev/shm or /tmp and DIR/board links to it. `shim_path` may be NULL. */
 struct board *board_create(const char *dir, const struct plan *p, int n_ranks, double time_scale,
                            const char *trial_name, const char *shim_path, struct complaints *c);
 /* Maps an existing board read-write; NULL: complained (damaged, truncated, other version). */
 struct board *board_open(const char *path, struct complaints *c);
 void board_close(struct board *b);
+/* Removes DIR/board, also where board_create had to put it on a local disk elsewhere. */
+void board_remove(const char *dir);
 
 #endif
