@@ -102,7 +102,7 @@ static bool read_hook(struct yaml_tree *t, yaml_node_t *v, void *into) {
         return true;
     const char *known[HOOK_COUNT];
     for (int i = 0; i < HOOK_COUNT; i++)
-        known[i] = hook_names[i].name;
+        known[i] = i == HOOK_CALL ? "call:MODULE!FUNCTION" : hook_names[i].name;
     return tree_unknown(t, v, "hook", text, known, HOOK_COUNT);
 }
 
@@ -238,6 +238,11 @@ static bool role_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *valu
 /* Points and roles are declared first, so that their order in the file does not matter. */
 static int declare(struct yaml_tree *t, yaml_node_t *key, char *name) {
     struct plan *p = t->context;
+    int there = point_named(p, name);
+    if (there >= 0) { /* the key stands twice, which was complained about */
+        free(name);
+        return there;
+    }
     if (p->n_points == BOARD_MAX_POINTS) {
         tree_complain(t, key, "a plan may have %d points, roles counted in, and '%s' is one more",
                       BOARD_MAX_POINTS, name);
@@ -266,9 +271,9 @@ static bool declare_role(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *val
     if (p->n_roles == BOARD_MAX_ROLES)
         return tree_complain(t, key, "a plan may have %d roles, and '%s' is one more",
                              BOARD_MAX_ROLES, name);
-    int point = declare(t, key, format_text("role %s", name));
-    if (point < 0)
-        return false;
+    int before = p->n_points, point = declare(t, key, format_text("role %s", name));
+    if (point < before)
+        return point >= 0;
     p->role[p->n_roles++] = (struct plan_role){.name = copy_text(name),
                                                .point = point,
                                                .line = tree_line(key),
@@ -381,7 +386,7 @@ static bool read_return(struct yaml_tree *t, yaml_node_t *v, void *into) {
         return true;
     if (strncmp(text, "arg", 3) == 0 && text[3] >= '1' && text[3] <= '6' && !text[4]) {
         fault->return_is_arg = true;
-        fault->ret = text[3] - '0';
+        fault->ret = text[3] - '1';
         return true;
     }
     return tree_complain(t, v,
@@ -505,7 +510,7 @@ static char *describe_fault(const struct plan *p, const struct plan_fault *f) {
     if (f->rank >= 0)
         append(&text, format_text(" rank %d", f->rank));
     if (f->return_is_arg)
-        append(&text, format_text(" return arg%d", (int)f->ret));
+        append(&text, format_text(" return arg%d", (int)f->ret + 1));
     else if (f->has_return)
         append(&text, format_text(" return %lld", (long long)f->ret));
     if (f->error_number)

@@ -242,12 +242,12 @@ const char *tree_scalar(struct yaml_tree *t, const yaml_node_t *node, const char
     return NULL;
 }
 
-/* Its keys are scalars and none stands twice. */
-static bool sound_mapping(struct yaml_tree *t, yaml_node_t *node, const char *what) {
+/* Whether it can be read: a mapping whose keys are scalars. *ok: none of them stands twice. */
+static bool readable_mapping(struct yaml_tree *t, yaml_node_t *node, const char *what, bool *ok) {
     if (node->type != YAML_MAPPING_NODE)
         return tree_complain(t, node, "%s must be a mapping (KEY: VALUE), and this is %s", what,
                              kind_name(node));
-    bool ok = true;
+    bool scalars = true;
     yaml_node_pair_t *start = node->data.mapping.pairs.start, *end = node->data.mapping.pairs.top;
     if (end - start > MOST_KEYS)
         return tree_complain(t, node, "%s has %td keys; the most is %d", what, end - start,
@@ -255,18 +255,18 @@ static bool sound_mapping(struct yaml_tree *t, yaml_node_t *node, const char *wh
     for (yaml_node_pair_t *pair = start; pair < end; pair++) {
         yaml_node_t *key = yaml_document_get_node(&t->document, pair->key);
         const char *name = tree_scalar(t, key, "a key");
-        ok &= name != NULL;
+        scalars &= name != NULL;
         for (yaml_node_pair_t *earlier = start; name && earlier < pair; earlier++) {
             yaml_node_t *other = yaml_document_get_node(&t->document, earlier->key);
             if (other->type == YAML_SCALAR_NODE &&
                 strcmp((const char *)other->data.scalar.value, name) == 0) {
-                ok = tree_complain(t, key, "'%s' stands twice, first in line %d: keep one", name,
-                                   tree_line(other));
+                *ok = tree_complain(t, key, "'%s' stands twice, first in line %d: keep one", name,
+                                    tree_line(other));
                 break;
             }
         }
     }
-    return ok;
+    return scalars;
 }
 
 static const struct tree_key *key_named(const struct tree_schema *schema, const char *name) {
@@ -298,9 +298,9 @@ static yaml_node_t *value_of(struct yaml_tree *t, yaml_node_t *mapping, const ch
 
 bool tree_mapping(struct yaml_tree *t, yaml_node_t *node, const struct tree_schema *schema,
                   void *base) {
-    if (!sound_mapping(t, node, schema->what))
-        return false;
     bool ok = true;
+    if (!readable_mapping(t, node, schema->what, &ok))
+        return false;
     for (const struct tree_key *k = schema->keys; k->name; k++) {
         yaml_node_t *value = value_of(t, node, k->name);
         if (value)
@@ -333,9 +333,9 @@ static bool good_name(struct yaml_tree *t, yaml_node_t *key, const char *what) {
 bool tree_named(struct yaml_tree *t, yaml_node_t *node, const char *what,
                 bool (*read)(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into),
                 void *into) {
-    if (!sound_mapping(t, node, what))
-        return false;
     bool ok = true;
+    if (!readable_mapping(t, node, what, &ok))
+        return false;
     for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
         yaml_node_t *key = yaml_document_get_node(&t->document, pair->key);

@@ -1,0 +1,8 @@
+/* The subcommands of holdpoint, one file each (cmd_NAME.c). argv[0] is the subcommand's name; the
+ * result is the program's exit status. */
+#ifndef HOLDPOINT_COMMANDS_H
+#define HOLDPOINT_COMMANDS_H
+
+int cmd_plan(int argc, char **argv);
+
+#endif
