@@ -1,0 +1,163 @@
+/* Detector `frames`. frames_register runs in the registering call; frames_before and frames_after around the
+ * callback, on whichever thread runs it. */
+#include "frames.h"
+#include "events.h"
+#include "findings.h"
+#include "objects.h"
+#include "peer_thread.h"
+#include "probe.h"
+#include "process.h"
+#include "steps.h"
+#include "thread.h"
+#include "unwind_stack.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+enum {
+    SCAN_BYTES = 1024,  /* of what the data points to: Open MPI 4.1 keeps its pointer at 736 */
+    RED_ZONE = 256,     /* 128 of the ABI's, and as much again */
+    PATTERN = 0xa5,
+    ASLEEP_WAIT_MS = 500
+};
+
+static void owner_returned(void *data, uintptr_t sp_after, const void *returns_to, struct probe_result *r) {
+    struct frames_target *t = data;
+    (void)sp_after;
+    (void)returns_to;
+    (void)r;
+    atomic_store(&t->dead, 1);
+    event_write(EVENT_FRAME_DEAD, BOARD_NONE, BOARD_NONE, BOARD_NONE, (uint64_t)t->address, 0);
+}
+
+static void add_target(struct frames_watch *w, uintptr_t address, bool direct, uint32_t offset) {
+    struct frame_owner owner;
+    if (w->n == FRAMES_CANDIDATES || !unwind_find_owner(address, &owner))
+        return;
+    struct frames_target *t = &w->target[w->n++];
+    *t = (struct frames_target){.address = address,
+                                .direct = direct,
+                                .offset = offset,
+                                .owner_code = owner.code,
+                                .owner_returns_to = owner.returns_to};
+    /* Only where the unwinder and the stack agree on what lies in the slot. */
+    if (*owner.return_slot == owner.returns_to)
+        t->probed = probe_set(owner.return_slot, owner_returned, t);
+}
+
+void frames_register(struct frames_watch *w, const void *data) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), low, high;
+    thread_stack(&low, &high);
+    w->tid = thread_id();
+    w->n = 0;
+    w->n_initiator = unwind_stack(w->initiator, BOARD_MAX_FRAMES);
+    if ((uintptr_t)data > here && (uintptr_t)data < high) {
+        add_target(w, (uintptr_t)data, true, 0);
+        return;
+    }
+    uintptr_t word[SCAN_BYTES / sizeof(uintptr_t)];
+    struct iovec to = {word, sizeof word}, from = {(void *)((uintptr_t)data & ~(uintptr_t)7), sizeof word};
+    /* By system call, so that data near the end of a mapping, or that is no pointer at all, is no fault. */
+    ssize_t got = data ? process_vm_readv(getpid(), &to, 1, &from, 1, 0) : -1;
+    for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *word; i++)
+        if (word[i] > here && word[i] < high)
+            add_target(w, word[i], false, (uint32_t)(i * sizeof *word));
+}
+
+const char *frames_data_kind(const struct frames_watch *w) {
+    return !w->n ? "other" : w->target[0].direct ? "stack" : "heap-with-stack-pointer";
+}
+
+/* Waits until the registering thread sleeps, so that what lies below its stack pointer is known to be dead and stays
+ * as it is. */
+static bool wait_asleep(uint32_t tid, uintptr_t *sp, uint64_t *switches) {
+    for (int ms = 0; ms < ASLEEP_WAIT_MS; ms++) {
+        if (peer_thread_asleep(tid, sp, switches))
+            return true;
+        struct timespec t = {0, 1000000};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+    }
+    return false;
+}
+
+void frames_before(struct frames_watch *w, struct frames_evidence *e) {
+    memset(e, 0, sizeof *e);
+    bool any = false;
+    for (uint32_t i = 0; i < w->n; i++)
+        any |= e->dead[i] = atomic_load(&w->target[i].dead) != 0;
+    uintptr_t sp;
+    if (!any || w->tid == thread_id() || !wait_asleep(w->tid, &sp, &e->switches))
+        return;
+    for (uint32_t i = 0; i < w->n; i++) {
+        unsigned char *at = (unsigned char *)(w->target[i].address & ~(uintptr_t)7);
+        if (!e->dead[i] || (uintptr_t)at + sizeof e->before[i] > sp - RED_ZONE)
+            continue;
+        memset(at, PATTERN, sizeof e->before[i]);
+        memset(e->before[i], PATTERN, sizeof e->before[i]);
+        e->marked[i] = true;
+    }
+}
+
+/* Which byte of the marked ones the callback changed, or -1. */
+static int changed_byte(const struct frames_watch *w, const struct frames_evidence *e, uint32_t i,
+                        unsigned char *now) {
+    uintptr_t sp;
+    uint64_t switches;
+    if (!e->marked[i] || !peer_thread_asleep(w->tid, &sp, &switches) || switches != e->switches)
+        return -1;
+    const volatile unsigned char *at = (const unsigned char *)(w->target[i].address & ~(uintptr_t)7);
+    for (int k = 0; k < (int)sizeof e->before[i]; k++)
+        if ((*now = at[k]) != e->before[i][k])
+            return k;
+    return -1;
+}
+
+static void report(struct frames_watch *w, uint32_t i, const void *code, int changed, unsigned char now) {
+    struct frames_target *t = &w->target[i];
+    struct board_finding *f = finding_begin(FINDING_STACK_USE_AFTER_RETURN);
+    if (!f)
+        return;
+    char where[96], seen[140] = "no store was seen";
+    if (t->direct)
+        snprintf(where, sizeof where, "the callback's data is");
+    else
+        snprintf(where, sizeof where, "the callback's data holds, at offset %u,", t->offset);
+    if (changed >= 0)
+        snprintf(seen, sizeof seen, "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
+                 (unsigned long)((t->address & ~(uintptr_t)7) + (uintptr_t)changed), PATTERN, now);
+    snprintf(f->note, sizeof f->note, "%s the address 0x%lx in a frame that had returned; %s", where,
+             (unsigned long)t->address, seen);
+    f->address = t->address;
+    f->suspect = !t->direct && changed < 0;
+    struct board_frame owner[2] = {objects_frame((const char *)t->owner_code - 1),
+                                   objects_frame((const char *)t->owner_returns_to - 1)};
+    struct board_frame callback = objects_frame(code);
+    finding_stack(f, STACK_INITIATOR, w->initiator, w->n_initiator);
+    finding_stack(f, STACK_DEAD_FRAME, owner, 2);
+    finding_stack(f, STACK_CALLBACK, &callback, 1);
+    finding_end(f);
+}
+
+void frames_after(struct frames_watch *w, struct frames_evidence *e, const void *code) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        unsigned char now = 0;
+        int changed = e->dead[i] ? changed_byte(w, e, i, &now) : -1;
+        if (e->dead[i])
+            report(w, i, code, changed, now);
+    }
+}
+
+static __attribute__((noinline)) void private_frame(struct frames_watch *w) {
+    volatile char flag[32];
+    flag[8] = 1;
+    frames_register(w, (const void *)&flag[8]);
+    __asm__ volatile("" ::"r"(flag) : "memory"); /* no tail call: the frame lives across the registration */
+}
+
+bool frames_self_test(void) {
+    static struct frames_watch w;
+    private_frame(&w);
+    return w.n == 1 && w.target[0].direct && w.target[0].probed && atomic_load(&w.target[0].dead);
+}

@@ -1,0 +1,25 @@
+/* Return probes: the return address of one live frame is replaced, so that we get control at the instant the
+ * frame dies (design.md, way 6; also the return side of way 2). Unwinders see through it: arch/x86_64/probe.S.
+ * A bounded pool for the process; each thread keeps its own in order of depth. Signal-safe. */
+#ifndef HOLDPOINT_PROBE_H
+#define HOLDPOINT_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PROBE_COUNT = 1024 };
+
+/* What the returning function left in the registers that carry results; changes are seen by the caller. */
+struct probe_result { int64_t rax, rdx; };
+
+/* Called on the thread whose frame returned; `data` as given to probe_set. */
+typedef void probe_function(void *data, uintptr_t sp_after, const void *returns_to, struct probe_result *r);
+
+/* Replaces *return_slot. sp_after: the stack pointer once that frame has returned (return_slot + 1).
+ * False: the pool is full (reported on the board); the call is then not seen returning. */
+bool probe_set(void **return_slot, probe_function *function, void *data);
+
+/* The thread is about to end: frees its probes. */
+void probe_thread_ends(void);
+
+#endif

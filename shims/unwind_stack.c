@@ -1,0 +1,94 @@
+/* Stacks of the calling thread. */
+#include "unwind_stack.h"
+#include "objects.h"
+
+#include <unwind.h>
+
+struct walk {
+    struct board_frame *frame;
+    uint32_t max, n, depth;
+    bool in_handler;
+    const void *caller;
+    uintptr_t address;
+    const void *previous_code;
+    struct frame_owner *owner;
+    bool found;
+};
+enum { MAX_DEPTH = 200 };
+
+static _Unwind_Reason_Code collect(struct _Unwind_Context *c, void *closure) {
+    struct walk *w = closure;
+    int before_instruction = 0;
+    uintptr_t ip = _Unwind_GetIPInfo(c, &before_instruction);
+    if (!ip || w->depth++ > MAX_DEPTH)
+        return _URC_END_OF_STACK;
+    struct object *o = objects_at(ip);
+    if (o && o->is_ours)
+        return _URC_NO_REASON;
+    if (w->n < w->max)
+        w->frame[w->n++] = objects_frame((const void *)(before_instruction ? ip : ip - 1));
+    return w->n == w->max ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+uint32_t unwind_stack(struct board_frame *frame, uint32_t max) {
+    struct walk w = {.frame = frame, .max = max};
+    _Unwind_Backtrace(collect, &w);
+    return w.n;
+}
+
+static _Unwind_Reason_Code look_for_handler(struct _Unwind_Context *c, void *closure) {
+    struct walk *w = closure;
+    int before_instruction = 0;
+    uintptr_t ip = _Unwind_GetIPInfo(c, &before_instruction);
+    /* Only the frame that a signal interrupted is not at a call. */
+    w->in_handler = before_instruction != 0;
+    return w->in_handler || !ip || w->depth++ > MAX_DEPTH ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool unwind_in_signal_handler(void) {
+    struct walk w = {0};
+    _Unwind_Backtrace(look_for_handler, &w);
+    return w.in_handler;
+}
+
+static _Unwind_Reason_Code look_for_caller(struct _Unwind_Context *c, void *closure) {
+    struct walk *w = closure;
+    uintptr_t ip = _Unwind_GetIP(c);
+    struct object *o = objects_at(ip);
+    if (!ip || w->depth++ > MAX_DEPTH)
+        return _URC_END_OF_STACK;
+    if (o && (o->is_ours || o->is_sanitizer))
+        return _URC_NO_REASON;
+    w->caller = (const void *)ip;
+    return _URC_END_OF_STACK;
+}
+
+const void *unwind_caller_outside_sanitizer(void) {
+    struct walk w = {0};
+    _Unwind_Backtrace(look_for_caller, &w);
+    return w.caller;
+}
+
+/* At each step GetIP is a frame's code and GetCFA the stack pointer it had at its call, which is where its
+ * callee's frame ended. So the owner is the last frame whose own end, seen one step later, lies above. */
+static _Unwind_Reason_Code look_for_owner(struct _Unwind_Context *c, void *closure) {
+    struct walk *w = closure;
+    uintptr_t end_of_callee = _Unwind_GetCFA(c);
+    const void *code = (const void *)_Unwind_GetIP(c);
+    if (w->depth++ && end_of_callee > w->address) {
+        *w->owner = (struct frame_owner){.code = w->previous_code,
+                                         .return_slot = (void **)(end_of_callee - sizeof(void *)),
+                                         .sp_after = end_of_callee,
+                                         .returns_to = code};
+        w->found = true;
+        return _URC_END_OF_STACK;
+    }
+    w->previous_code = code;
+    return w->depth > MAX_DEPTH ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool unwind_find_owner(uintptr_t address, struct frame_owner *owner) {
+    struct walk w = {.address = address, .owner = owner};
+    _Unwind_Backtrace(look_for_owner, &w);
+    return w.found;
+}
