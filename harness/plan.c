@@ -634,36 +634,21 @@ static bool read_follow(struct yaml_tree *t, yaml_node_t *v, void *into) {
                                                "a program, without folders");
 }
 
-struct env_rank {
-    struct plan *plan;
-    int rank;
-};
-
-static bool read_assignment(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
-    struct env_rank *who = into;
-    const char *text = tree_scalar(t, value, "the value of a variable");
-    if (!text)
-        return false;
-    if (who->plan->n_env == BOARD_MAX_ENV)
+static bool add_variable(struct yaml_tree *t, yaml_node_t *key, int rank, char *assignment,
+                         void *into) {
+    struct plan *p = into;
+    if (p->n_env == BOARD_MAX_ENV) {
+        free(assignment);
         return tree_complain(t, key, "a plan may set %d variables, and this is one more",
                              BOARD_MAX_ENV);
-    who->plan->env[who->plan->n_env++] = (struct plan_env){
-        .rank = who->rank,
-        .line = tree_line(key),
-        .column = tree_column(key),
-        .assignment = format_text("%s=%s", (const char *)key->data.scalar.value, text)};
+    }
+    p->env[p->n_env++] = (struct plan_env){
+        .rank = rank, .line = tree_line(key), .column = tree_column(key), .assignment = assignment};
     return true;
 }
 
-static bool read_env_rank(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
-    struct env_rank who = {.plan = into, .rank = -1};
-    if (strcmp((const char *)key->data.scalar.value, "all") != 0 && !tree_rank(t, key, &who.rank))
-        return tree_complain(t, key, "env: has `all` or a rank before the variables");
-    return tree_named(t, value, "variables", read_assignment, &who);
-}
-
 static bool read_env(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    return tree_named(t, v, "env", read_env_rank, into);
+    return tree_environment(t, v, add_variable, into);
 }
 
 static bool refuse_sweep(struct yaml_tree *t, yaml_node_t *v, void *into) {

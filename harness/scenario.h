@@ -1,40 +1,88 @@
-/* scenario.yaml: component variants, workloads, plans and what each plan must bring out. */
+/* scenario.yaml: component variants, workloads, plans and what each plan must bring out. All memory
+ * belongs to the scenario and is freed by scenario_free. */
 #ifndef HOLDPOINT_SCENARIO_H
 #define HOLDPOINT_SCENARIO_H
 
 #include "trial.h"
 
-struct scenario_variant { char *name, *find, *make, *sanitizer; int line; }; /* find: "open-mpi"; make: file to build, below the scenario's folder */
+enum { SCENARIO_MAX = 16, SCENARIO_MAX_PLANS = 64, SCENARIO_MAX_RANKS = 8, SCENARIO_MAX_ENV = 32 };
+
+struct scenario_variant {
+    char *name;
+    char *find;      /* "open-mpi": what the distribution installed */
+    char *make;      /* file that the build makes, as written: below the scenario's folder */
+    char *sanitizer; /* "address", "thread" or NULL */
+    int line, column;
+};
+struct outcomes {
+    struct outcome of[SCENARIO_MAX];
+    int n;
+};
 struct scenario_workload {
-    char *name, *program; /* program and arguments, split like a shell without expansion; {component} is replaced */
+    char *name;
+    char *program; /* program and arguments, split like a shell without expansion; {component} is
+                      replaced */
     enum launcher launcher;
-    int ranks[8], n_ranks;
-    char *for_variant[16]; int n_for;
-    struct { int rank; char *assignment; } env[32]; int n_env;
-    uint64_t timeout_ns, timeout_per_rank_ns;
-    struct outcome outcome[16]; int n_outcomes; /* the scenario's `outcome`, unless the workload or plan has its own */
+    int ranks[SCENARIO_MAX_RANKS], n_ranks;
+    char *for_variant[SCENARIO_MAX]; /* none: every variant */
+    int n_for;
+    struct {
+        int rank; /* -1: all */
+        char *assignment;
+    } env[SCENARIO_MAX_ENV];
+    int n_env;
+    uint64_t timeout_ns;          /* its own, else the scenario's */
+    uint64_t timeout_per_rank_ns; /* added for each rank */
+    struct outcomes outcome;      /* its own, else the scenario's; n 0: every rank exits with 0 */
     bool needs_mark;
-    int line;
+    int line, column;
+};
+struct scenario_expect {
+    char *variant, *verdict; /* verdict: as results.json writes it */
+    double rate;             /* with reproduced: the share of trials, default 1 */
 };
 struct scenario_plan {
-    char *name, *file, *workload; /* workload NULL: any that fits */
-    struct { char *variant, *verdict; double rate; } expect[16]; int n_expect;
-    char *signature;
-    int ranks[8], n_ranks; /* overrides the workload's */
-    struct outcome outcome[16]; int n_outcomes;
-    bool in_default; /* part of plain `holdpoint run SCENARIO`; default true */
-    int line;
+    char *name, *file; /* file: as written, below the scenario's folder; it exists */
+    char *workload;    /* NULL: any that fits */
+    struct scenario_expect expect[SCENARIO_MAX];
+    int n_expect;
+    char *signature; /* a known id or a kind of finding; NULL: any known one */
+    int ranks[SCENARIO_MAX_RANKS], n_ranks; /* instead of the workload's, if n_ranks > 0 */
+    struct outcomes outcome;                /* instead of the workload's, if n > 0 */
+    bool in_default;                        /* part of plain `holdpoint run SCENARIO` */
+    int line, column;
 };
 struct scenario {
-    char *dir, *file, *name, *title, *component_kind, *component_what;
-    struct scenario_variant variant[16]; int n_variants;
-    struct scenario_workload workload[16]; int n_workloads;
-    struct scenario_plan plan[64]; int n_plans;
-    int trials; uint64_t timeout_ns, stall_ns;
+    char *dir, *file, *name, *title, *component_kind,
+        *component_what; /* title and component_*: may be NULL */
+    struct scenario_variant variant[SCENARIO_MAX];
+    int n_variants;
+    struct scenario_workload workload[SCENARIO_MAX];
+    int n_workloads;
+    struct scenario_plan plan[SCENARIO_MAX_PLANS];
+    int n_plans;
+    int trials;                    /* default 1 */
+    uint64_t timeout_ns, stall_ns; /* default 60 s, 30 s */
 };
+
+/* Reads DIR/scenario.yaml; NULL: complained. Each workload, variant, plan file and known signature
+ * that it names exists; the programs that it names are the build's, and are looked for by whoever
+ * runs them. */
 struct scenario *scenario_read(const char *dir, struct complaints *c);
 void scenario_free(struct scenario *s);
-/* Folder of a scenario by name (SCENARIO argument: a name under scenarios/ or a path); NULL: complained, nearest offered. */
+
+/* The three indices by name, -1: none. */
+int scenario_variant_named(const struct scenario *s, const char *name);
+int scenario_workload_named(const struct scenario *s, const char *name);
+int scenario_plan_named(const struct scenario *s, const char *name);
+/* Whether a workload runs with a variant. */
+bool scenario_fits(const struct scenario_workload *w, const char *variant);
+
+/* The folder of a scenario, by its path or by its name in a folder `scenarios`: below the working
+ * folder, beside the program's folder, or where it was installed. NULL: complained, with the
+ * nearest name. The caller frees it. */
 char *scenario_find(const char *name_or_path, struct complaints *c);
+/* The names that scenario_find knows, sorted; each and the array are freed by the caller. */
+char **scenario_names(size_t *n);
 
 #endif

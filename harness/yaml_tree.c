@@ -357,6 +357,41 @@ bool tree_list(struct yaml_tree *t, yaml_node_t *node, const char *what, tree_re
     return ok;
 }
 
+/* ---- environments ---- */
+
+struct environment {
+    bool (*add)(struct yaml_tree *t, yaml_node_t *key, int rank, char *assignment, void *into);
+    void *into;
+    int rank;
+};
+
+static bool read_assignment(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
+    struct environment *e = into;
+    const char *text = tree_scalar(t, value, "the value of a variable");
+    return text &&
+           e->add(t, key, e->rank, format_text("%s=%s", (const char *)key->data.scalar.value, text),
+                  e->into);
+}
+
+static bool read_variables(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
+    struct environment *e = into;
+    const char *who = (const char *)key->data.scalar.value;
+    int64_t rank = -1;
+    if (strcmp(who, "all") != 0 && (!number_from_text(who, &rank) || rank < 0 || rank > INT_MAX))
+        return tree_complain(t, key, "'%s' is neither `all` nor a rank; variables go below one",
+                             who);
+    e->rank = (int)rank;
+    return tree_named(t, value, "variables", read_assignment, e);
+}
+
+bool tree_environment(struct yaml_tree *t, yaml_node_t *node,
+                      bool (*add)(struct yaml_tree *t, yaml_node_t *key, int rank, char *assignment,
+                                  void *into),
+                      void *into) {
+    struct environment e = {.add = add, .into = into};
+    return tree_named(t, node, "env", read_variables, &e);
+}
+
 /* ---- plain values ---- */
 
 bool number_from_text(const char *text, int64_t *number) {

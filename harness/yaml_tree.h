@@ -65,6 +65,13 @@ bool tree_named(struct yaml_tree *t, yaml_node_t *node, const char *what,
 bool tree_list(struct yaml_tree *t, yaml_node_t *node, const char *what, tree_reader *read,
                void *into);
 
+/* Environments: {all: {KEY: VALUE}, 0: {KEY: VALUE}}. `add` gets each "KEY=VALUE", which it owns,
+ * with its rank or -1. */
+bool tree_environment(struct yaml_tree *t, yaml_node_t *node,
+                      bool (*add)(struct yaml_tree *t, yaml_node_t *key, int rank, char *assignment,
+                                  void *into),
+                      void *into);
+
 /* The text of a scalar, or NULL after a complaint that `what` must be one. */
 const char *tree_scalar(struct yaml_tree *t, const yaml_node_t *node, const char *what);
 
