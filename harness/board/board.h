@@ -365,6 +365,14 @@ static inline const char *board_string(const struct board *b, uint32_t at) {
     return at < BOARD_STRING_BYTES ? b->strings + at : "";
 }
 
+/* Copies as much of the text as fits, always ended. */
+static inline void board_copy_text(char *to, size_t room, const char *text) {
+    size_t i = 0;
+    for (; i + 1 < room && text[i]; i++)
+        to[i] = text[i];
+    to[i] = '\0';
+}
+
 /* FNV-1a over everything from plan_hash to the end of strings. */
 uint64_t board_constant_sum(const struct board *b);
 

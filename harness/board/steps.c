@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -118,7 +117,7 @@ bool steps_end(const struct board *b, struct board_seq *s, enum seq_end why, con
             return false;
     } while (!atomic_compare_exchange_weak(&s->state, &state,
                                            (state & UINT32_MAX) | ((uint64_t)why << 32)));
-    strncpy(s->detail, detail, sizeof s->detail - 1);
+    board_copy_text(s->detail, sizeof s->detail, detail);
     atomic_store(&s->ended_ns, now);
     steps_wake(s);
     return true;
