@@ -8,18 +8,19 @@
 #include "trial.h"
 
 struct finding_frame { char *module, *function, *source; /* source: "file:line" or NULL */ uint64_t offset; };
-struct finding_stack { char *role; /* use, free, alloc, initiator, dead-frame, callback */ struct finding_frame *frame; int n; };
+struct finding_stack { char *role; /* use, previous (the other access of a race), free, alloc, initiator, dead-frame, callback */ struct finding_frame *frame; int n; };
 struct finding {
     enum finding_kind kind;
     int rank; /* -1: unknown */
     unsigned node, pid, tid;
-    char *source;    /* "shim", "asan", "tsan", "ubsan", "lsan", "glibc", "signal", "watchdog", "exit" */
+    char *source;    /* "shim", "asan", "tsan", "ubsan", "lsan", "glibc", "assert", "signal", "watchdog" */
     char *text;      /* the evidence: a line or a few of the log, or the shim's note */
     char *file;      /* log it was read from, or NULL */
     struct finding_stack stack[4];
     int n_stacks;
     bool suspect, healed;
     bool before_plan; /* seen before the plan's first step or fault */
+    bool by_plan;     /* the end of a rank that the plan itself ended: never decides a verdict */
     char *signature;  /* "KIND:role=module!f1<f2<f3;…", see signature_of */
     char *known_id;   /* public id of the known signature that it matches, or NULL */
 };
@@ -35,7 +36,7 @@ struct trial_result {
     char *reason;        /* one sentence: why this verdict */
     struct finding *finding;
     int n_findings;
-    bool exercised;      /* every step done and every fault fired, as rule 2 wants */
+    bool exercised;      /* every rank checked in, every step is done, every fault fired */
     json_t *json;        /* this trial's entry of results.json "trials" */
 };
 
@@ -58,8 +59,10 @@ struct verdict_row {
 };
 struct results *results_new(void);
 /* The verdict of n trials: the first in order of precedence that any of them has. Returns whether as expected:
- * 0 as expected, 1 not, 125 could not tell. Writes a summary line's text (verdict, counts) to `line` if not NULL. */
+ * 0 as expected, 1 not, 125 could not tell. */
 int results_add(struct results *rs, const struct verdict_row *row, const struct trial_result *trial, int n);
+/* A row that could not run because the machine lacks `missing` (named for people): reported as skipped. */
+void results_skip(struct results *rs, const struct verdict_row *row, const char *missing);
 bool results_write(const struct results *rs, const char *file, struct complaints *c); /* temporary file, then rename */
 json_t *results_json(struct results *rs);
 void results_free(struct results *rs);
