@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,9 +119,8 @@ static int start(const char *board_path, char **argv) {
                 rank, b->n_slots, b->n_ranks);
         return EXIT_CANNOT_START;
     }
-    char folder[PATH_MAX], number[16];
-    snprintf(folder, sizeof folder, "%s", board_path);
-    const char *dir = dirname(folder);
+    char number[16];
+    const char *dir = board_string(b, b->trial_dir); /* the board itself may lie elsewhere */
     if (!open_log(dir, rank, "out", STDOUT_FILENO) || !open_log(dir, rank, "err", STDERR_FILENO)) {
         slot_leave(b, slot, EXIT_CANNOT_START);
         return EXIT_CANNOT_START;

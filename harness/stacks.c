@@ -1,0 +1,147 @@
+/* Evidence of a hang, by elfutils' libdwfl. Runs in the runner, which is an ancestor of all that it
+ * looks at, so that the usual restriction of ptrace to descendants allows it. May not outlast its
+ * deadline by more than one stack walk.
+ */
+#include "stacks.h"
+
+#include <dirent.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "board/steps.h"
+
+enum { MAX_FRAMES = 64 };
+
+static void read_line(pid_t pid, pid_t tid, const char *file, char *text, size_t size) {
+    char path[96];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
+    FILE *f = fopen(path, "re");
+    if (!f || !fgets(text, (int)size, f))
+        snprintf(text, size, "?");
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = '\0';
+}
+
+static void write_state(FILE *f, pid_t pid, pid_t tid) {
+    struct tree_process t;
+    char wchan[128], call[256];
+    if (!tree_read(pid, tid, &t))
+        return;
+    read_line(pid, tid, "wchan", wchan, sizeof wchan);
+    read_line(pid, tid, "syscall", call, sizeof call);
+    call[strcspn(call, " ")] = '\0'; /* the arguments are addresses, which tell nobody anything */
+    fprintf(f, "  thread %d \"%s\" state %c wchan %s syscall %s\n", tid, t.name, t.state, wchan,
+            call);
+}
+
+/* ---- stacks ---- */
+
+struct walk {
+    FILE *f;
+    Dwfl *dwfl;
+    uint64_t deadline;
+    int frames;
+};
+
+static const char *file_name(const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
+static int write_frame(Dwfl_Frame *frame, void *data) {
+    struct walk *w = data;
+    Dwarf_Addr pc;
+    bool is_activation;
+    if (!dwfl_frame_pc(frame, &pc, &is_activation) || w->frames >= MAX_FRAMES ||
+        steps_now() > w->deadline)
+        return DWARF_CB_ABORT;
+    /* A return address may be the first byte of the next line or function: look one before it. */
+    Dwarf_Addr at = is_activation ? pc : pc - 1;
+    Dwfl_Module *m = dwfl_addrmodule(w->dwfl, at);
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    const char *function =
+        m ? dwfl_module_addrinfo(m, at, &offset, &symbol, NULL, NULL, NULL) : NULL;
+    const char *module = m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+    int line_number;
+    Dwfl_Line *line = m ? dwfl_module_getsrc(m, at) : NULL;
+    const char *source = line ? dwfl_lineinfo(line, NULL, &line_number, NULL, NULL, NULL) : NULL;
+    fprintf(w->f, "    #%-2d %s!%s+0x%lx", w->frames++, module ? file_name(module) : "?",
+            function ? function : "?",
+            function ? (unsigned long)(offset + pc - at) : (unsigned long)pc);
+    if (source)
+        fprintf(w->f, " %s:%d", source, line_number);
+    fputc('\n', w->f);
+    return DWARF_CB_OK;
+}
+
+static Dwfl *open_process(pid_t pid) {
+    static char *no_debug_path = "";
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_linux_proc_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .debuginfo_path = &no_debug_path, /* beside the module and by build-id only */
+    };
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    if (!dwfl)
+        return NULL;
+    if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+        dwfl_linux_proc_attach(dwfl, pid, false) == 0)
+        return dwfl;
+    dwfl_end(dwfl);
+    return NULL;
+}
+
+static void write_stack(struct walk *w, pid_t tid) {
+    w->frames = 0;
+    if (!w->dwfl || steps_now() > w->deadline)
+        return;
+    errno = 0;
+    dwfl_getthread_frames(w->dwfl, tid, write_frame, w);
+    if (w->frames == 0)
+        fprintf(w->f, "    no stack: %s\n",
+                errno == EPERM ? "ptrace is refused here (see `holdpoint doctor`)"
+                               : dwfl_errmsg(-1));
+}
+
+static void write_process(FILE *f, const struct tree_process *p, uint64_t deadline) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", p->pid);
+    struct walk w = {.f = f, .deadline = deadline};
+    if (p->state != 'Z' && p->state != 'D' && steps_now() < deadline) {
+        w.dwfl = open_process(p->pid);
+        if (!w.dwfl)
+            fprintf(f, "  no stacks: the process's modules cannot be read\n");
+    }
+    DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d)) != NULL) {
+        pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (tid <= 0)
+            continue;
+        write_state(f, p->pid, tid);
+        write_stack(&w, tid);
+    }
+    if (d)
+        closedir(d);
+    if (w.dwfl)
+        dwfl_end(w.dwfl);
+}
+
+void stacks_write(FILE *f, const struct tree *t, uint64_t deadline, stacks_label *label,
+                  void *data) {
+    unsetenv("DEBUGINFOD_URLS"); /* elfutils would ask the network */
+    for (size_t i = 0; i < t->n; i++) {
+        const struct tree_process *p = &t->process[i];
+        const char *name = label(p->pid, data);
+        fprintf(f, "process %d \"%s\" parent %d state %c%s%s\n", p->pid, p->name, p->parent,
+                p->state, name ? ": " : "", name ? name : "");
+        write_process(f, p, deadline);
+    }
+    if (steps_now() > deadline)
+        fprintf(f, "The time for evidence was over before every stack was read.\n");
+}
