@@ -17,15 +17,11 @@ static bool read_kind(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const char *text = tree_scalar(t, v, "a kind of finding");
     if (!text)
         return false;
-    enum finding_kind kind = 0;
+    if (finding_kind_from_name(text, into))
+        return true;
     const char *known[FINDING_COUNT];
-    for (; kind < FINDING_COUNT; kind++) {
-        known[kind] = finding_kind_name(kind);
-        if (strcmp(known[kind], text) == 0) {
-            *(enum finding_kind *)into = kind;
-            return true;
-        }
-    }
+    for (int i = 0; i < FINDING_COUNT; i++)
+        known[i] = finding_kind_name((enum finding_kind)i);
     return tree_unknown(t, v, "kind", text, known, FINDING_COUNT);
 }
 
@@ -42,7 +38,7 @@ static bool read_glob(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 static bool read_stack(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
-    static const char *const role[] = {"use",       "free",       "alloc",
+    static const char *const role[] = {"use",       "previous",   "free",    "alloc",
                                        "initiator", "dead-frame", "callback"};
     struct known *known = into;
     const char *name = (const char *)key->data.scalar.value;
