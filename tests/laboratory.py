@@ -48,6 +48,12 @@ def point(result, name):
     return found[0]
 
 
+def undone(result, *steps):
+    """These steps never became done."""
+    assert all(result.steps[step] in ("pending", "lost") for step in steps), result.steps
+    return True
+
+
 def processes_with(text):
     """Ids of live processes whose command line or environment has `text`."""
     found = []

@@ -1,0 +1,127 @@
+"""Deliberately wrong engines. Each is a small change to a copy of the sources and the rule's test that must fail
+on it. A change that no longer finds its place in the source is itself a failure: bring it up to date."""
+from dataclasses import dataclass
+
+STEPS, ENGINE, PROCESS = "harness/board/steps.c", "shims/engine.c", "shims/process.c"
+MATCH, THREAD, WATCH = "shims/match.c", "shims/hook_thread.c", "harness/watch.c"
+PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
+RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
+
+
+@dataclass
+class Wrong:
+    name: str     # what is wrong with it
+    file: str
+    edits: list   # (text as it stands in the file, text instead), each found exactly once
+    caught_by: str  # file::test
+
+
+WRONG = [
+    Wrong("marks latch: an early arrival counts later", STEPS, [
+        ("if (claim == BOARD_NONE || !atomic_load(&s->claim[claim].standing))\n            return;",
+         "if (claim == BOARD_NONE) {\n            if (!atomic_load(&s->point[b->step[i].point].early))\n"
+         "                return;\n            complete(b, s, i, 1, rank, 1, now);\n            continue;\n        }\n"
+         "        if (!atomic_load(&s->claim[claim].standing))\n            return;")],
+        f"{RULES}::test_step_05_a_mark_never_holds_and_an_early_arrival_does_not_count"),
+    Wrong("any order: a mark is done before the steps in front of it", STEPS, [
+        ("b->step[i].point == point &&", "(b->step[i].point == point || (i = i + 1) < b->n_steps) &&"),
+        ("uint64_t expected = i; /* running */", "uint64_t expected = atomic_load(&s->state);")],
+        f"{RULES}::test_step_01_strictly_in_the_order_of_the_file"),
+    Wrong("a claimed gate is claimed again", STEPS, [
+        ("if (!atomic_compare_exchange_strong(&s->claim[claim].owner, &nobody, party))\n        return false;",
+         "atomic_store(&s->claim[claim].owner, party + nobody);"),],
+        f"{RULES}::test_step_04_first_arrival_claims_and_is_held_before_its_turn_and_others_go_through"),
+    Wrong("a claimant is released before its pass", STEPS, [
+        ("return passed(b, s, claim) ||", "return passed(b, s, claim) || atomic_load(&s->claim[claim].standing) ||")],
+        f"{RULES}::test_step_06_reach_of_a_gate_is_done_by_a_claimant_that_stood_there_before"),
+    Wrong("steps go on being done after a timeout", STEPS, [
+        ("uint64_t expected = i; /* running */", "uint64_t expected = (atomic_load(&s->state) & ~(uint64_t)UINT32_MAX) | i;"),
+        ("if (board_seq_end(state) != SEQ_RUNNING || i >= b->n_steps)", "if (i >= b->n_steps)"),
+        ("if (board_seq_end(state) == SEQ_RUNNING && i < b->n_steps &&", "if (i < b->n_steps &&"),
+        ("(uint64_t)i + 1))", "expected + 1))")],
+        f"{RULES}::test_step_14_no_later_step_is_done_after_a_timeout"),
+    Wrong("a timeout counts as a pass", STEPS, [
+        ("bool steps_end(const struct board *b, struct board_seq *s, enum seq_end why, const char *detail,\n"
+         "               uint64_t now) {\n",
+         "bool steps_end(const struct board *b, struct board_seq *s, enum seq_end why, const char *detail,\n"
+         "               uint64_t now) {\n    if (why == SEQ_TIMEOUT) {\n"
+         "        complete(b, s, board_seq_next(atomic_load(&s->state)), 1, 0, 1, now);\n        return true;\n    }\n")],
+        f"{RULES}::test_step_13_a_hold_ends_by_timeout"),
+    Wrong("gates stay closed after a timeout", STEPS, [
+        ("board_seq_end(atomic_load_explicit(&s->state, memory_order_acquire)) != SEQ_RUNNING;",
+         "board_seq_end(atomic_load_explicit(&s->state, memory_order_acquire)) == SEQ_LOST;")],
+        f"{RULES}::test_step_14_after_a_timeout_all_gates_open"),
+    Wrong("points are never disarmed", STEPS, [
+        ("return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;", "return true;")],
+        f"{RULES}::test_step_03_armed_after_a_step_and_disarmed_after_the_last"),
+    Wrong("after: is not looked at", STEPS, [
+        ("if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)", "if (p->arm_after >= 0 && next > UINT32_MAX - 1)")],
+        f"{RULES}::test_step_03_armed_after_a_step_and_disarmed_after_the_last"),
+    Wrong("bystanders are held", ENGINE, [
+        ("if (p->crowd_hold)\n            a->crowd_claim = claim;", "a->crowd_claim = claim;")],
+        f"{RULES}::test_step_04_first_arrival_claims_and_is_held_before_its_turn_and_others_go_through"),
+    Wrong("a crowd is let through", ENGINE, [
+        ("if (p->crowd_hold)\n            a->crowd_claim = claim;", "")],
+        f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
+    Wrong("same: is not looked at", ENGINE, [
+        ("if (p->same && previous != BOARD_NONE &&", "if (p->same && previous == 0xfffe &&")],
+        f"{RULES}::test_step_08_same_is_the_next_claim_by_the_same_thread"),
+    Wrong("nth of a role counts every thread", ENGINE, [
+        ("if (p->role != BOARD_NONE || p->within != BOARD_NONE) {", "if (p->within != BOARD_NONE) {"),
+        ("(s && !steps_armed(b, s, i)) || !has_role(p->role) ||", "(s && !steps_armed(b, s, i)) ||"),
+        ("if (p->nth && n != p->nth)\n        return;\n    if (p->side", "if (!has_role(p->role) || (p->nth && n != p->nth))\n"
+         "        return;\n    if (p->side")],
+        f"{RULES}::test_step_09_nth_of_a_role_counts_that_threads_arrivals"),
+    Wrong("nth within a call goes on counting at the next entry", ENGINE, [
+        ("epoch = epoch << 20 | (t->inside[p->within].entry & 0xfffff);", "epoch = epoch << 20;")],
+        f"{RULES}::test_step_09_nth_within_counts_afresh_at_each_entry"),
+    Wrong("within is not looked at", MATCH, [
+        ("return sp < outer;", "return sp < outer || sp > 1;")],
+        f"{RULES}::test_step_10_within_is_from_entry_to_return_on_that_thread"),
+    Wrong("within does not end with the return", ENGINE, [
+        ("thread_self.inside[i].sp = 0;", "thread_self.inside[i].sp = UINTPTR_MAX;")],
+        f"{RULES}::test_step_10_within_is_from_entry_to_return_on_that_thread"),
+    Wrong("a role is bound again by a later arrival", ENGINE, [
+        ("atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||\n            !match_filters",
+         "!match_filters"),
+        ("if (atomic_compare_exchange_strong(&process->seq->role[r], &nobody, me))",
+         "if (!nobody && atomic_exchange(&process->seq->role[r], me) != me)")],
+        f"{RULES}::test_step_11_a_role_is_bound_once_by_the_first_arrival"),
+    Wrong("a role is free again when its thread ends", ENGINE, [
+        ("atomic_compare_exchange_strong(&process->seq->role[r], &expected, BOARD_ROLE_GONE)",
+         "atomic_compare_exchange_strong(&process->seq->role[r], &expected, 0)")],
+        f"{RULES}::test_step_11_a_role_is_gone_when_its_thread_ends"),
+    Wrong("a fork child inherits what its parent was", PROCESS, [("MADV_WIPEONFORK", "MADV_NORMAL")],
+          f"{RULES}::test_step_12_a_fork_child_claims_nothing"),
+    Wrong("a lost claimant is not noticed", WATCH, [
+        ("if (!why)\n            continue;\n        const struct board_step *pass",
+         "if (!why || why[0])\n            continue;\n        const struct board_step *pass")],
+        f"{RULES}::test_step_12_a_claimant_that_ends_or_execs_makes_its_step_lost"),
+    Wrong("the timeout runs on while steps are done", ENGINE, [
+        ("(progress > since ? progress : since)", "(progress > since ? since : since)")],
+        f"{RULES}::test_step_13_the_timeout_counts_from_the_last_step"),
+    Wrong("arrivals in signal handlers are held", ENGINE, [
+        ("if ((!owner || p->crowd_hold) && unwind_in_signal_handler()) {", "if ((!owner || p->crowd_hold) && !me) {")],
+        f"{RULES}::test_step_15_an_arrival_in_a_signal_handler_is_counted_and_never_held"),
+    Wrong("a busy thread counts as asleep", WATCH, [
+        ("thread.state == 'S' &&", "thread.state &&"), ("l->switches == looked.switches &&\n", "1 &&\n")],
+        f"{RULES}::test_step_02_a_busy_thread_is_not_asleep"),
+    Wrong("side: return is taken at the entry", ENGINE, [
+        ("unsigned side = p->side == SIDE_ASLEEP ? SIDE_ENTER : p->side;", "unsigned side = SIDE_ENTER;")],
+        f"{RULES}::test_step_02_side_return_holds_after_the_call"),
+    Wrong("prob ignores its seed", ENGINE, [
+        ("uint64_t key = f->seed + ", "uint64_t key = ")], f"{FAULTS}::test_prob_is_decided_by_the_seed_alone"),
+    Wrong("clean without a live detector", PROOF, [("check_detectors(e, &p->errors);", "(void)check_detectors;")],
+          f"{VERDICTS}::test_verdict_02_a_detector_that_is_not_alive_is_an_error"),
+    Wrong("clean without every step", PROOF, [("check_steps(e->board, &p->missing);", "(void)check_steps;")],
+          f"{VERDICTS}::test_verdict_01_not_exercised_comes_before_clean"),
+    Wrong("clean without every fault", PROOF, [("check_unfired(e->board, &p->missing);", "(void)check_unfired;")],
+          f"{VERDICTS}::test_verdict_02_a_fault_that_never_fires_is_not_exercised"),
+    Wrong("clean without every rank", PROOF, [("check_ranks(e, &p->missing);", "(void)check_ranks;")],
+          f"{VERDICTS}::test_verdict_02_a_rank_that_never_checked_in_is_not_exercised"),
+    Wrong("clean although a hold ended by its limit", PROOF, [("check_holds(e->board, &p->missing);", "(void)check_holds;")],
+          f"{FAULTS}::test_hold_that_ended_by_timeout_is_not_exercised"),
+    Wrong("reproduced by a finding that came before the plan began", VERDICT, [
+        ("(!f->before_plan && finding_is_expected(e, f))", "finding_is_expected(e, f)")],
+        f"{VERDICTS}::test_verdict_01_a_finding_before_the_plan_began_is_another_finding"),
+]
