@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,8 @@ static const char shared[] = "/dev/shm/";
 enum { LONGEST_TEMP_DIR = 50 };
 
 char *leftovers_make_temp(const char *dir) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/tmp", dir) < 0)
+    char whole[PATH_MAX], *path = NULL;
+    if (!realpath(dir, whole) || asprintf(&path, "%s/tmp", whole) < 0)
         return NULL;
     if (strlen(path) <= LONGEST_TEMP_DIR) {
         if (mkdir(path, 0700) == 0 || errno == EEXIST)

@@ -62,17 +62,18 @@ static int write_frame(Dwfl_Frame *frame, void *data) {
     /* A return address may be the first byte of the next line or function: look one before it. */
     Dwarf_Addr at = is_activation ? pc : pc - 1;
     Dwfl_Module *m = dwfl_addrmodule(w->dwfl, at);
+    Dwarf_Addr start = 0;
     GElf_Off offset = 0;
     GElf_Sym symbol;
     const char *function =
         m ? dwfl_module_addrinfo(m, at, &offset, &symbol, NULL, NULL, NULL) : NULL;
-    const char *module = m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+    const char *module = m ? dwfl_module_info(m, NULL, &start, NULL, NULL, NULL, NULL, NULL) : NULL;
     int line_number;
     Dwfl_Line *line = m ? dwfl_module_getsrc(m, at) : NULL;
     const char *source = line ? dwfl_lineinfo(line, NULL, &line_number, NULL, NULL, NULL) : NULL;
     fprintf(w->f, "    #%-2d %s!%s+0x%lx", w->frames++, module ? file_name(module) : "?",
             function ? function : "?",
-            function ? (unsigned long)(offset + pc - at) : (unsigned long)pc);
+            function ? (unsigned long)(offset + pc - at) : (unsigned long)(pc - start));
     if (source)
         fprintf(w->f, " %s:%d", source, line_number);
     fputc('\n', w->f);
