@@ -26,7 +26,7 @@ def scenario(folder, program, plan, expect, **about):
 
 def test_verdict_01_reproduced_is_a_finding_after_the_first_step(lab):
     r = lab.run(REACH_A, "int main(void) { a(1); " + FREE_TWICE + " return 0; }")
-    assert r.verdict == "reproduced" and r.rc == 0 and "double-free" in r.kinds, r
+    assert r.verdict == "reproduced" and r.rc == 1 and "double-free" in r.kinds, r
 
 
 def test_verdict_01_a_finding_before_the_plan_began_is_another_finding(lab):
