@@ -1,0 +1,261 @@
+/* results.json: verdict rows and their trials; see collect.h and reports/results.schema.json. Runs
+ * in the runner, on one thread. Rows stand in the order in which they were added, so that two
+ * machines that run the same thing write the same order.
+ */
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "allocate.h"
+#include "collect.h"
+#include "json_text.h"
+#include "signature.h"
+#include "version.h"
+
+enum { AS_EXPECTED = 0, NOT_AS_EXPECTED = 1, CANNOT_TELL = 125 };
+
+struct results {
+    json_t *json;
+};
+
+/* ---- the machine ---- */
+
+/* PRETTY_NAME of os-release; the caller's to free. */
+static char *distribution(void) {
+    char line[512];
+    char *name = NULL;
+    FILE *f = fopen("/etc/os-release", "re");
+    while (f && !name && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "PRETTY_NAME=", 12) != 0)
+            continue;
+        const char *from = line + 12 + (line[12] == '"');
+        name = copy_part(from, strcspn(from, "\"\n"));
+    }
+    if (f)
+        fclose(f);
+    return name ? name : copy_text("unknown");
+}
+
+static json_t *machine_json(void) {
+    struct utsname u;
+    if (uname(&u) != 0)
+        memset(&u, 0, sizeof u);
+    AUTO_TEXT kernel = format_text("%s %s", u.sysname, u.release);
+    AUTO_TEXT libc = format_text("glibc %s", gnu_get_libc_version());
+    AUTO_TEXT name = distribution();
+    json_int_t memory = (json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    json_t *j = json_object();
+    json_object_set_new(j, "architecture", json_text(u.machine));
+    json_object_set_new(j, "kernel", json_text(kernel));
+    json_object_set_new(j, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(j, "memory_bytes", json_integer(memory));
+    json_object_set_new(j, "libc", json_text(libc));
+    json_object_set_new(j, "distribution", json_text(name));
+    return j;
+}
+
+static json_t *now_json(void) {
+    char text[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return json_string(text);
+}
+
+struct results *results_new(void) {
+    struct results *rs = allocate(1, sizeof *rs);
+    rs->json = json_object();
+    json_object_set_new(rs->json, "schema", json_string("holdpoint-results/1"));
+    json_object_set_new(rs->json, "holdpoint", json_string(HOLDPOINT_VERSION));
+    json_object_set_new(rs->json, "started", now_json());
+    json_object_set_new(rs->json, "machine", machine_json());
+    json_object_set_new(rs->json, "signature_note", json_string(signature_note));
+    json_object_set_new(rs->json, "verdicts", json_array());
+    json_object_set_new(rs->json, "trials", json_array());
+    return rs;
+}
+
+void results_free(struct results *rs) {
+    if (!rs)
+        return;
+    json_decref(rs->json);
+    free(rs);
+}
+
+json_t *results_json(struct results *rs) {
+    return rs->json;
+}
+
+/* ---- one row ---- */
+
+struct counts {
+    int n, exercised, by_verdict[VERDICT_CLEAN + 1];
+};
+
+static struct counts count(const struct trial_result *trial, int n) {
+    struct counts c = {.n = n};
+    for (int i = 0; i < n; i++) {
+        c.exercised += trial[i].exercised;
+        c.by_verdict[trial[i].verdict]++;
+    }
+    return c;
+}
+
+/* Rule 1: the first in order of precedence that any trial has; without trials, nothing was
+ * exercised. */
+static enum verdict verdict_of(const struct counts *c) {
+    for (int v = 0; v <= VERDICT_CLEAN; v++)
+        if (c->by_verdict[v])
+            return (enum verdict)v;
+    return VERDICT_NOT_EXERCISED;
+}
+
+static bool cannot_tell(enum verdict v) {
+    return v == VERDICT_ERROR || v == VERDICT_NOT_EXERCISED;
+}
+
+static int judge_reproduced(const struct verdict_row *row, const struct counts *c) {
+    double rate = row->rate > 0 && row->rate <= 1 ? row->rate : 1;
+    int reproduced = c->by_verdict[VERDICT_REPRODUCED];
+    if (c->n && reproduced >= rate * c->n - 1e-9)
+        return AS_EXPECTED;
+    int untold = c->by_verdict[VERDICT_ERROR] + c->by_verdict[VERDICT_NOT_EXERCISED];
+    /* When the trials that could not tell might have made up the rate, nobody can tell. */
+    return reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
+}
+
+static int judge(const struct verdict_row *row, const struct counts *c) {
+    enum verdict v = verdict_of(c);
+    if (row->expected && strcmp(row->expected, "reproduced") == 0)
+        return judge_reproduced(row, c);
+    if (row->expected && strcmp(row->expected, verdict_name(v)) == 0)
+        return AS_EXPECTED;
+    if (cannot_tell(v))
+        return CANNOT_TELL;
+    return !row->expected && v == VERDICT_CLEAN ? AS_EXPECTED : NOT_AS_EXPECTED;
+}
+
+/* Public ids where they are known, signatures where not, each once, in the order of the trials. */
+static json_t *signatures_json(const struct trial_result *trial, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < trial[i].n_findings; k++) {
+            const struct finding *f = &trial[i].finding[k];
+            const char *name = f->known_id ? f->known_id : f->signature;
+            bool seen = f->suspect || f->by_plan;
+            for (size_t s = 0; s < json_array_size(list) && !seen; s++)
+                seen = strcmp(json_string_value(json_array_get(list, s)), name) == 0;
+            if (!seen)
+                json_array_append_new(list, json_text(name));
+        }
+    return list;
+}
+
+static const char *reason_of(const struct trial_result *trial, int n, enum verdict v) {
+    for (int i = 0; i < n; i++)
+        if (trial[i].verdict == v)
+            return trial[i].reason;
+    return "there was no trial";
+}
+
+static json_t *seeds_json(const struct plan *p) {
+    json_t *list = json_array();
+    for (int i = 0; p && i < p->n_faults; i++)
+        if (p->fault[i].prob > 0)
+            json_array_append_new(list, json_integer((json_int_t)p->fault[i].seed));
+    return list;
+}
+
+static json_t *head_json(const struct verdict_row *row) {
+    json_t *j = json_object();
+    json_object_set_new(j, "scenario", json_text(row->scenario));
+    json_object_set_new(j, "variant", json_text(row->variant));
+    json_object_set_new(j, "component", json_text(row->component));
+    json_object_set_new(j, "workload", json_text(row->workload));
+    json_object_set_new(j, "plan", json_text(row->plan));
+    json_object_set_new(j, "plan_hash",
+                        row->plan_read ? json_hex(row->plan_read->hash) : json_null());
+    json_object_set_new(j, "seeds", seeds_json(row->plan_read));
+    json_object_set_new(j, "ranks", json_integer(row->ranks));
+    json_object_set_new(j, "launcher", json_text(row->launcher));
+    json_object_set_new(j, "gpu", json_text(row->gpu ? row->gpu : "none"));
+    return j;
+}
+
+static void set_counts(json_t *j, const struct counts *c, enum verdict v) {
+    json_object_set_new(j, "trials", json_integer(c->n));
+    json_object_set_new(j, "exercised", json_integer(c->exercised));
+    json_object_set_new(j, "reproduced", json_integer(c->by_verdict[VERDICT_REPRODUCED]));
+    json_object_set_new(j, "of_verdict", json_integer(c->by_verdict[v]));
+    json_object_set_new(j, "verdict", json_string(verdict_name(v)));
+}
+
+static void add_trials(struct results *rs, const struct verdict_row *row,
+                       const struct trial_result *trial, int n) {
+    json_t *list = json_object_get(rs->json, "trials");
+    for (int i = 0; i < n; i++) {
+        json_t *j = json_deep_copy(trial[i].json);
+        json_object_set_new(
+            j, "row",
+            json_integer((json_int_t)json_array_size(json_object_get(rs->json, "verdicts"))));
+        if (!json_object_get(j, "again"))
+            json_object_set_new(j, "again", json_text(row->again));
+        json_array_append_new(list, j);
+    }
+}
+
+int results_add(struct results *rs, const struct verdict_row *row, const struct trial_result *trial,
+                int n) {
+    struct counts c = count(trial, n);
+    enum verdict v = verdict_of(&c);
+    int status = judge(row, &c);
+    json_t *j = head_json(row);
+    set_counts(j, &c, v);
+    json_object_set_new(j, "expected", json_text(row->expected));
+    json_object_set_new(j, "rate",
+                        row->expected && row->rate > 0 ? json_real(row->rate) : json_null());
+    json_object_set_new(j, "as_expected", json_boolean(status == AS_EXPECTED));
+    json_object_set_new(j, "status", json_integer(status));
+    json_object_set_new(j, "signatures", signatures_json(trial, n));
+    /* A reproduction that was wanted says enough by its signature. */
+    bool says_enough = v == VERDICT_CLEAN || (status == AS_EXPECTED && v == VERDICT_REPRODUCED);
+    json_object_set_new(j, "reason", json_text(says_enough ? "" : reason_of(trial, n, v)));
+    json_object_set_new(j, "skipped", json_false());
+    json_object_set_new(j, "again", json_text(row->again));
+    add_trials(rs, row, trial, n);
+    json_array_append_new(json_object_get(rs->json, "verdicts"), j);
+    return status;
+}
+
+void results_skip(struct results *rs, const struct verdict_row *row, const char *missing) {
+    struct counts none = {.n = 0};
+    json_t *j = head_json(row);
+    set_counts(j, &none, VERDICT_NOT_EXERCISED);
+    json_object_set_new(j, "expected", json_text(row->expected));
+    json_object_set_new(j, "rate", json_null());
+    json_object_set_new(j, "as_expected", json_false());
+    json_object_set_new(j, "status", json_integer(CANNOT_TELL));
+    json_object_set_new(j, "signatures", json_array());
+    json_object_set_new(j, "reason", json_text(missing));
+    json_object_set_new(j, "skipped", json_true());
+    json_object_set_new(j, "again", json_text(row->again));
+    json_array_append_new(json_object_get(rs->json, "verdicts"), j);
+}
+
+/* ---- the file ---- */
+
+bool results_write(const struct results *rs, const char *file, struct complaints *c) {
+    AUTO_TEXT temporary = format_text("%s.%d.tmp", file, (int)getpid());
+    if (json_dump_file(rs->json, temporary, JSON_INDENT(1)) == 0 && rename(temporary, file) == 0)
+        return true;
+    complain(c, file, 0, 0, "the results cannot be written: %s; choose another folder with --out",
+             strerror(errno));
+    unlink(temporary);
+    return false;
+}
