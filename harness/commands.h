@@ -3,6 +3,12 @@
 #ifndef HOLDPOINT_COMMANDS_H
 #define HOLDPOINT_COMMANDS_H
 
+int cmd_collect(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
+int cmd_hooks(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_rank(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 
 #endif

@@ -191,6 +191,7 @@ static bool read_component(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const struct tree_key keys[] = {
         {"kind", read_component_kind, offsetof(struct scenario, component_kind), TREE_REQUIRED},
         {"what", tree_text, offsetof(struct scenario, component_what), TREE_OPTIONAL},
+        {"file", tree_text, offsetof(struct scenario, component_file), TREE_OPTIONAL},
         {0},
     };
     static const struct tree_schema schema = {"component", keys, NULL};
@@ -549,5 +550,6 @@ void scenario_free(struct scenario *s) {
     free(s->title);
     free(s->component_kind);
     free(s->component_what);
+    free(s->component_file);
     free(s);
 }

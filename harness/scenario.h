@@ -54,7 +54,8 @@ struct scenario_plan {
 };
 struct scenario {
     char *dir, *file, *name, *title, *component_kind,
-        *component_what; /* title and component_*: may be NULL */
+        *component_what, /* title and component_*: may be NULL */
+        *component_file; /* `file:` of component: which library of the workload is the component */
     struct scenario_variant variant[SCENARIO_MAX];
     int n_variants;
     struct scenario_workload workload[SCENARIO_MAX];

@@ -259,6 +259,14 @@ static void end_sleep(uint16_t hook) {
     }
 }
 
+/* Ends the holds that wait `until` this point, after its own step was counted: whoever is let go must find that done. */
+static void reached(uint16_t point) {
+    struct board *b = process->board;
+    atomic_fetch_add(&board_ranks(b)[process->rank].reached[point], 1);
+    for (uint32_t k = 0; (until & BIT(point)) && k < b->n_seqs; k++)
+        steps_wake(&board_seqs(b)[k]);
+}
+
 static void at_point_of_plan(uint16_t i, struct arrival *a) {
     struct board *b = process->board;
     const struct board_point *p = &b->point[i];
@@ -279,18 +287,14 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
     event_write(EVENT_ARRIVAL, i, BOARD_NONE, BOARD_NONE, n, 0);
     if (s)
         atomic_fetch_add_explicit(&s->point[i].arrivals, 1, memory_order_relaxed);
-    atomic_fetch_add(&board_ranks(b)[process->rank].reached[i], 1);
-    if (s && (until & BIT(i)))
-        for (uint32_t k = 0; k < b->n_seqs; k++)
-            steps_wake(&board_seqs(b)[k]);
     if (at_point[i].faults)
         choose_faults(i, a);
-    if (s && p->in_steps) {
-        if (p->is_gate)
-            at_gate(i, claim, n, a);
-        else
-            at_mark(i, n);
-    }
+    if (s && p->in_steps && p->is_gate)
+        at_gate(i, claim, n, a);
+    else if (s && p->in_steps)
+        at_mark(i, n);
+    if (a->claim == BOARD_NONE || b->claim[a->claim].point != i)
+        reached(i);
 }
 
 /* Extents are kept for points that others are `within` of, whether or not the point is armed itself. */
@@ -355,6 +359,7 @@ static void hold_at_gate(struct arrival *a) {
         uint64_t now = steps_now();
         atomic_store(&s->claim[claim].owner, self()); /* a deferred arrival stands on another thread */
         steps_stand(process->board, s, claim, process->rank, now);
+        reached(process->board->claim[claim].point);
         wait_for_pass(s, claim, now);
         atomic_store(&s->claim[claim].standing, 2);
         event_write(EVENT_RELEASE, process->board->claim[claim].point, BOARD_NONE, BOARD_NONE, claim, 0);

@@ -1,0 +1,386 @@
+/* `holdpoint run`: scenarios, their variants and plans. Knows no scenario by name. */
+#include "commands.h"
+#include "launch.h"
+#include "options.h"
+#include "parts.h"
+#include "program.h"
+#include "row.h"
+#include "scenario.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void usage(FILE *to) {
+    fputs("usage: holdpoint run SCENARIO… [options]      (a name under scenarios/, or a folder)\n"
+          "       holdpoint run --all [options]\n"
+          "Runs each scenario's plans on its variants and compares with what the scenario expects.\n"
+          "  --variant V            only this variant\n"
+          "  --plan P               only this plan (a name of the scenario, or a plan file)\n"
+          "  --workload W           only this workload\n"
+          "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless --expect says else\n"
+          "  --expect VERDICT       reproduced, clean, not-exercised or other-finding\n"
+          "  --ranks N              this many ranks, in place of the scenario's\n"
+          "  --trials N             trials of each\n"
+          "  --launcher local|mpirun\n"
+          "  --timeout T            limit of one trial\n"
+          "  --time-scale X         stretches every hold, delay and limit\n"
+          "  --out DIR              where results.json and the trials go (default reports/latest)\n"
+          "  --keep                 keep the boards of all trials\n"
+          "exit: 0 as expected, 1 not as expected, 125 cannot tell, 129 usage, 130 interrupted\n",
+          to);
+}
+
+/* The worst so far: a usage error and an interruption first, then what cannot be told, then a surprise. */
+static int worse(int a, int b) {
+    static const int order[] = {ROW_INTERRUPTED, ROW_USAGE, 1, 125, 0};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return a;
+}
+
+struct run {
+    const struct options *o;
+    const struct scenario *s;
+    struct known_list known;
+    struct results *results;
+    const char *out;
+    int status, rows;
+    struct complaints *c;
+};
+
+/* ---- the component ---- */
+
+/* The folder or file that {component} stands for; NULL: this machine lacks it, `missing` says what. Owned. */
+static char *component_path(const struct run *run, const struct scenario_variant *v, char *missing, size_t size) {
+    char path[PATH_MAX];
+    if (run->o->component && !v->name)
+        return realpath(run->o->component, NULL);
+    if (v->make) {
+        snprintf(path, sizeof path, "scenarios/%s/%s", run->s->name, v->make);
+        char *found = parts_find(path);
+        if (!found)
+            snprintf(missing, size, "%.200s (not built: run `make`)", path);
+        return found;
+    }
+    if (v->find && !strcmp(v->find, "open-mpi")) {
+        if (launch_mpirun_version())
+            return strdup("");
+        snprintf(missing, size, "Open MPI (install openmpi-bin and libopenmpi-dev)");
+    }
+    return NULL;
+}
+
+/* What the results call it. */
+static void component_name(const struct scenario_variant *v, const char *path, char *name, size_t size) {
+    if (v->find && !strcmp(v->find, "open-mpi")) {
+        int version = launch_open_mpi_version(launch_mpirun_version());
+        const char *digits = strpbrk(launch_mpirun_version(), "0123456789");
+        snprintf(name, size, "Open MPI %.*s", version ? (int)strcspn(digits, " \n") : 0, digits ? digits : "");
+    } else {
+        snprintf(name, size, "%s", v->name ? v->name : path);
+    }
+}
+
+/* ---- the command ---- */
+
+static char *replace_component(const char *word, const char *component) {
+    const char *at = strstr(word, "{component}");
+    char *made = NULL;
+    if (!at)
+        return strdup(word);
+    if (asprintf(&made, "%.*s%s%s", (int)(at - word), word, component, at + strlen("{component}")) < 0)
+        abort();
+    return made;
+}
+
+/* Program and arguments; a relative program lies in the scenario's build folder. NULL-terminated, owned. */
+static char **workload_command(const struct run *run, const struct scenario_workload *w, const char *component) {
+    char *line = strdup(w->program), *rest = line, **argv = calloc(strlen(line) / 2 + 2, sizeof *argv);
+    int n = 0;
+    for (char *word; argv && (word = strsep(&rest, " \t"));)
+        if (*word)
+            argv[n++] = replace_component(word, component);
+    free(line);
+    if (n && argv[0][0] != '/') {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "scenarios/%s/%s", run->s->name, argv[0]);
+        char *found = parts_find(path);
+        if (found) {
+            free(argv[0]);
+            argv[0] = found;
+        }
+    }
+    return argv;
+}
+
+static void free_words(char **words) {
+    for (char **w = words; w && *w; w++)
+        free(*w);
+    free(words);
+}
+
+struct wanted_library { const char *name; char path[PATH_MAX]; };
+static void look_for_library(const char *name, const char *path, void *data) {
+    struct wanted_library *w = data;
+    if (!strcmp(name, w->name))
+        snprintf(w->path, sizeof w->path, "%s", path);
+}
+
+/* The file that must be seen mapped: the scenario's `component: {file: NAME}` among the program's libraries, or the
+ * program itself. */
+static void component_file(const struct run *run, const char *program, char *path, size_t size) {
+    snprintf(path, size, "%s", program);
+    if (!run->s->component_file)
+        return;
+    struct wanted_library w = {.name = run->s->component_file};
+    struct program p;
+    program_look(program, &p);
+    if (p.kind == PROGRAM_DYNAMIC && program_libraries(&p, look_for_library, &w) && *w.path)
+        snprintf(path, size, "%s", w.path);
+}
+
+/* ---- one row ---- */
+
+static const char *expectation(const struct run *run, const struct scenario_plan *p, const char *variant, double *rate) {
+    *rate = 1;
+    if (run->o->expect)
+        return run->o->expect;
+    if (run->o->component && !variant)
+        return "clean";
+    for (int i = 0; i < p->n_expect; i++)
+        if (!strcmp(p->expect[i].variant, variant)) {
+            *rate = p->expect[i].rate;
+            return p->expect[i].verdict;
+        }
+    return NULL;
+}
+
+static char *again_line(const struct run *run, const struct verdict_row *h) {
+    char *line = NULL;
+    const char *component = run->o->component;
+    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d --keep", run->s->name,
+                 component ? "component" : "variant", component ? component : h->variant, h->plan, h->workload,
+                 h->ranks) < 0)
+        abort();
+    return line;
+}
+
+static uint64_t limit_of(const struct run *run, const struct scenario_workload *w, int ranks) {
+    if (run->o->timeout_ns)
+        return run->o->timeout_ns;
+    uint64_t base = w->timeout_ns ? w->timeout_ns : run->s->timeout_ns;
+    return base + w->timeout_per_rank_ns * (uint64_t)ranks;
+}
+
+static void run_row(struct run *run, const struct scenario_variant *v, const struct scenario_plan *p,
+                    const struct scenario_workload *w, int ranks) {
+    char missing[300] = "", name[200] = "", file[PATH_MAX] = "", id[NAME_MAX];
+    char *component = component_path(run, v, missing, sizeof missing);
+    char **argv = workload_command(run, w, component ? component : "");
+    const char *variant = v->name ? v->name : "given";
+    const char *env[sizeof w->env / sizeof *w->env];
+    int env_rank[sizeof w->env / sizeof *w->env];
+    for (int i = 0; i < w->n_env; i++) {
+        env[i] = w->env[i].assignment;
+        env_rank[i] = w->env[i].rank;
+    }
+    enum launcher launcher = run->o->launcher_given ? run->o->launcher : w->launcher;
+    struct verdict_row head = {.scenario = run->s->name, .variant = variant, .component = name, .workload = w->name,
+                               .plan = p->name, .launcher = launcher == LAUNCHER_MPIRUN ? "mpirun" : "local",
+                               .gpu = "none", .ranks = ranks};
+    head.expected = expectation(run, p, v->name, &head.rate);
+    if (!*missing && component && launcher == LAUNCHER_MPIRUN && !launch_mpirun_version())
+        snprintf(missing, sizeof missing, "mpirun (install openmpi-bin)");
+    if (!*missing && argv[0] && access(argv[0], X_OK))
+        snprintf(missing, sizeof missing, "%s (not built: run `make`)", argv[0]);
+    char *again = again_line(run, &head);
+    head.again = again;
+    if (!component || *missing) {
+        results_skip(run->results, &head, *missing ? missing : "the component");
+        printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name, *missing ? missing : "the component");
+        run->status = worse(run->status, 0);
+    } else {
+        component_name(v, component, name, sizeof name);
+        component_file(run, argv[0], file, sizeof file);
+        snprintf(id, sizeof id, "%s-%s-%s-%s-r%d", run->s->name, variant, p->name, w->name, ranks);
+        const struct outcomes *outcome = p->outcome.n ? &p->outcome : &w->outcome;
+        char plan_file[PATH_MAX];
+        snprintf(plan_file, sizeof plan_file, "%s%s%s", p->line ? run->s->dir : "", p->line ? "/" : "", p->file);
+        struct row r = {.head = head, .plan_file = plan_file, .signature = p->signature, .known = &run->known,
+                        .argv = argv, .launcher = launcher,
+                        .trials = run->o->trials ? run->o->trials : run->s->trials, .keep = run->o->keep,
+                        .time_scale = run->o->time_scale, .limit_ns = limit_of(run, w, ranks),
+                        .stall_ns = run->o->stall_given ? run->o->stall_ns : run->s->stall_ns,
+                        .needs_mark = w->needs_mark, .sanitizer = v->sanitizer, .component_file = file,
+                        .outcome = outcome->of, .n_outcomes = outcome->n,
+                        .env = env, .env_rank = env_rank, .n_env = w->n_env, .out = run->out, .id = id};
+        run->status = worse(run->status, row_run(&r, run->results, run->c));
+    }
+    run->rows++;
+    free(again);
+    free(component);
+    free_words(argv);
+}
+
+/* ---- which rows ---- */
+
+static bool workload_fits(const struct run *run, const struct scenario_workload *w, const struct scenario_plan *p,
+                          const char *variant) {
+    if (run->o->workload ? strcmp(run->o->workload, w->name) : (p->workload && strcmp(p->workload, w->name)))
+        return false;
+    return !variant || scenario_fits(w, variant);
+}
+
+static void run_plan_on(struct run *run, const struct scenario_variant *v, const struct scenario_plan *p) {
+    for (int i = 0; i < run->s->n_workloads; i++) {
+        const struct scenario_workload *w = &run->s->workload[i];
+        if (!workload_fits(run, w, p, v->name))
+            continue;
+        const int *ranks = run->o->ranks ? &run->o->ranks : p->n_ranks ? p->ranks : w->ranks;
+        int n = run->o->ranks ? 1 : p->n_ranks ? p->n_ranks : w->n_ranks;
+        for (int k = 0; k < n && run->status != ROW_INTERRUPTED; k++)
+            run_row(run, v, p, w, ranks[k]);
+    }
+}
+
+static bool expects_something(const struct scenario_plan *p, const char *variant) {
+    for (int i = 0; i < p->n_expect; i++)
+        if (!strcmp(p->expect[i].variant, variant))
+            return true;
+    return false;
+}
+
+static void run_plan(struct run *run, const struct scenario_plan *p) {
+    const char *only = run->o->variant;
+    if (run->o->component && scenario_variant_named(run->s, run->o->component) >= 0)
+        only = run->o->component;
+    else if (run->o->component) {
+        struct scenario_variant given = {.find = run->s->component_kind && !strcmp(run->s->component_kind, "prefix")
+                                                      ? run->s->component_what
+                                                      : NULL};
+        run_plan_on(run, &given, p);
+        return;
+    }
+    for (int i = 0; i < run->s->n_variants; i++) {
+        const struct scenario_variant *v = &run->s->variant[i];
+        if (only ? !strcmp(only, v->name) : expects_something(p, v->name))
+            run_plan_on(run, v, p);
+    }
+}
+
+static void complain_unknown(struct run *run, const char *what, const char *name, const char *const *known, size_t n) {
+    const char *near = nearest_name(name, known, n);
+    complain(run->c, run->s->file, 0, 0, "there is no %s `%s`%s%s%s", what, name, near ? "; did you mean `" : "",
+             near ? near : "", near ? "`?" : "");
+    run->status = ROW_USAGE;
+}
+
+/* A misspelt --variant, --plan or --workload must not end as "nothing to do". */
+static bool names_are_known(struct run *run) {
+    const struct scenario *s = run->s;
+    const struct options *o = run->o;
+    const char *name[SCENARIO_MAX_PLANS];
+    for (int i = 0; i < s->n_variants; i++)
+        name[i] = s->variant[i].name;
+    if (o->variant && scenario_variant_named(s, o->variant) < 0)
+        complain_unknown(run, "variant", o->variant, name, (size_t)s->n_variants);
+    if (o->component && scenario_variant_named(s, o->component) < 0 && access(o->component, R_OK))
+        complain_unknown(run, "file or variant", o->component, name, (size_t)s->n_variants);
+    for (int i = 0; i < s->n_workloads; i++)
+        name[i] = s->workload[i].name;
+    if (o->workload && scenario_workload_named(s, o->workload) < 0)
+        complain_unknown(run, "workload", o->workload, name, (size_t)s->n_workloads);
+    for (int i = 0; i < s->n_plans; i++)
+        name[i] = s->plan[i].name;
+    if (o->plan && !strchr(o->plan, '/') && scenario_plan_named(s, o->plan) < 0)
+        complain_unknown(run, "plan", o->plan, name, (size_t)s->n_plans);
+    return run->status != ROW_USAGE;
+}
+
+static void run_plans(struct run *run) {
+    if (run->o->plan && strchr(run->o->plan, '/')) { /* a plan file of the user's own, on the scenario's workloads */
+        struct scenario_plan own = {.name = run->o->plan, .file = run->o->plan};
+        char *slash = strrchr(run->o->plan, '/');
+        own.name = slash + 1;
+        for (int i = 0; i < run->s->n_variants; i++)
+            if (!run->o->variant || !strcmp(run->o->variant, run->s->variant[i].name))
+                run_plan_on(run, &run->s->variant[i], &own);
+        return;
+    }
+    for (int i = 0; i < run->s->n_plans && run->status != ROW_INTERRUPTED; i++) {
+        const struct scenario_plan *p = &run->s->plan[i];
+        if (run->o->plan ? !strcmp(run->o->plan, p->name) : p->in_default)
+            run_plan(run, p);
+    }
+}
+
+static void run_scenario(struct run *run, const char *name) {
+    char *folder = scenario_find(name, run->c), known[PATH_MAX];
+    struct scenario *s = folder ? scenario_read(folder, run->c) : NULL;
+    if (s) {
+        snprintf(known, sizeof known, "%s/known.yaml", s->dir);
+        run->s = s;
+        if (known_read(known, &run->known, run->c) && names_are_known(run)) {
+            int before = run->rows;
+            run_plans(run);
+            if (run->rows == before && run->status != ROW_INTERRUPTED) {
+                complain(run->c, s->file, 0, 0, "nothing to run: no workload fits these options");
+                run->status = ROW_USAGE;
+            }
+        } else {
+            run->status = ROW_USAGE;
+        }
+        known_free(&run->known);
+    } else {
+        run->status = ROW_USAGE;
+    }
+    scenario_free(s);
+    free(folder);
+}
+
+static void run_all(struct run *run) {
+    size_t n;
+    char **name = scenario_names(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (run->status != ROW_INTERRUPTED)
+            run_scenario(run, name[i]);
+        free(name[i]);
+    }
+    free(name);
+}
+
+int cmd_run(int argc, char **argv) {
+    struct complaints c = {0};
+    struct options o;
+    bool read = options_read(argc, argv, "vpwcenrltsxokah", &o, &c);
+    if (o.help) {
+        usage(stdout);
+        return 0;
+    }
+    if (read && !o.n_rest && !o.all)
+        complain(&c, NULL, 0, 0, "which scenario? name one, or give --all");
+    struct run run = {.o = &o, .out = o.out ? o.out : "reports/latest", .c = &c};
+    if (c.count)
+        run.status = ROW_USAGE;
+    run.results = run.status ? NULL : results_new();
+    if (run.results && o.all)
+        run_all(&run);
+    for (int i = 0; run.results && i < o.n_rest && run.status != ROW_INTERRUPTED; i++)
+        run_scenario(&run, o.rest[i]);
+    if (run.results && run.rows) {
+        char file[PATH_MAX];
+        snprintf(file, sizeof file, "%s/results.json", run.out);
+        if (!results_write(run.results, file, &c))
+            run.status = worse(run.status, 125);
+        else
+            printf("results: %s\n", file);
+    }
+    results_free(run.results);
+    complaints_print(&c);
+    complaints_clear(&c);
+    return run.status;
+}

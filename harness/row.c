@@ -1,0 +1,198 @@
+/* Running the trials of one row. Runs in the runner. */
+#include "row.h"
+#include "parts.h"
+#include "progress.h"
+#include "steps.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The workload's environment becomes part of the plan, so that holdpoint-rank finds it on the board. The plan's own
+ * entries come last and win. */
+static bool add_environment(const struct row *r, struct plan *p, struct complaints *c) {
+    if (p->n_env + r->n_env > BOARD_MAX_ENV) {
+        complain(c, r->plan_file, 0, 0, "more than %d environment entries with those of the workload", BOARD_MAX_ENV);
+        return false;
+    }
+    memmove(p->env + r->n_env, p->env, (size_t)p->n_env * sizeof *p->env);
+    for (int i = 0; i < r->n_env; i++)
+        p->env[i] = (struct plan_env){.rank = r->env_rank[i], .assignment = strdup(r->env[i])};
+    p->n_env += r->n_env;
+    return true;
+}
+
+static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *format, ...) {
+    char *made = NULL;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&made, format, list) < 0)
+        abort();
+    va_end(list);
+    return made;
+}
+
+static char **copy_words(char **words) {
+    size_t n = 0;
+    while (words[n])
+        n++;
+    char **copy = calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++)
+        copy[i] = strdup(words[i]);
+    return copy;
+}
+
+static char *copy_or_null(const char *s) {
+    return s ? strdup(s) : NULL;
+}
+
+/* Owned by the caller, as trial_free wants it: everything is a copy. */
+static struct trial *make_trial(const struct row *r, struct plan *p, int number) {
+    struct trial *t = calloc(1, sizeof *t);
+    if (!t)
+        abort();
+    t->id = text("%s-t%d", r->id, number);
+    t->dir = text("%s/trials/%s", r->out, t->id);
+    t->name = text("%s %s, %s, %d rank%s, trial %d of %d", r->head.scenario, r->head.variant, r->head.plan, r->head.ranks,
+                   r->head.ranks == 1 ? "" : "s", number, r->trials);
+    t->argv = copy_words(r->argv);
+    t->ranks = r->head.ranks;
+    t->launcher = r->launcher;
+    t->keep_output_live = r->live;
+    t->time_scale = r->time_scale;
+    t->limit_ns = (uint64_t)((double)r->limit_ns * r->time_scale);
+    t->stall_ns = (uint64_t)((double)r->stall_ns * r->time_scale);
+    t->needs_mark = r->needs_mark;
+    t->sanitizer = copy_or_null(r->sanitizer);
+    t->component_file = copy_or_null(r->component_file);
+    for (int i = 0; i < r->n_outcomes; i++) {
+        t->outcome[i] = r->outcome[i];
+        for (int k = 0; k < r->outcome[i].n_attrs; k++)
+            t->outcome[i].attr[k] = (struct outcome_attr){strdup(r->outcome[i].attr[k].key), strdup(r->outcome[i].attr[k].value)};
+    }
+    t->n_outcomes = r->n_outcomes;
+    t->plan = p;
+    return t;
+}
+
+static bool make_folder(const char *path, struct complaints *c) {
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (mkdir(part, 0755) && errno != EEXIST) {
+            complain(c, part, 0, 0, "cannot make this folder: %s; choose another with --out", strerror(errno));
+            return false;
+        }
+        if (!slash)
+            return true;
+        *slash = '/';
+    }
+}
+
+/* A board is a few MiB, and useful only where something is left to be looked at. */
+static void drop_board(const struct trial *t, const struct trial_result *result, bool keep) {
+    char path[PATH_MAX], behind[PATH_MAX];
+    bool told = result->verdict == VERDICT_CLEAN || result->verdict == VERDICT_REPRODUCED;
+    snprintf(path, sizeof path, "%s/board", t->dir);
+    if (keep || !told)
+        return;
+    if (realpath(path, behind))
+        unlink(behind);
+    unlink(path);
+}
+
+static bool run_one(const struct row *r, struct trial *t, struct trial_result *result, bool *interrupted,
+                    struct complaints *c) {
+    struct ending ending = {.launcher_status = -1};
+    char *shim = parts_find("libholdpoint.so");
+    if (!shim)
+        complain(c, NULL, 0, 0, "libholdpoint.so lies neither beside this program nor where `make install` puts it: build it "
+                                "with `make`");
+    bool ready = shim && make_folder(t->dir, c);
+    if (ready)
+        t->board = board_create(t->dir, t->plan, t->ranks, t->time_scale, t->name, shim, c);
+    ready = ready && t->board && trial_save(t, c);
+    if (ready) {
+        trial_run(t, &ending, c);
+        collect_trial(t, &ending, r->known, r->signature, result, c);
+        if (result->json) {
+            char *trial_folder = text("trials/%s", t->id);
+            json_object_set_new(result->json, "folder", json_string(trial_folder));
+            json_object_set_new(result->json, "again", json_string(r->head.again));
+            free(trial_folder);
+        }
+        *interrupted = ending.interrupted;
+    }
+    if (t->board)
+        board_close(t->board);
+    t->board = NULL;
+    if (ready)
+        drop_board(t, result, r->keep);
+    free(shim);
+    return ready;
+}
+
+static struct plan *read_plan(const struct row *r, struct complaints *c) {
+    struct plan *p = plan_read(r->plan_file, c);
+    const char *program = r->launcher == LAUNCHER_USER ? NULL : r->argv[0];
+    if (p && (!add_environment(r, p, c) || !plan_check(p, r->head.ranks, program, c))) {
+        plan_free(p);
+        return NULL;
+    }
+    return p;
+}
+
+/* The row, as results.json has it, in one line for people; the reason below it when the verdict is a surprise. */
+static void print_row(const json_t *v) {
+    const char *reason = json_string_value(json_object_get(v, "reason"));
+    bool as_expected = json_is_true(json_object_get(v, "as_expected"));
+    printf("%-4s %s  %s  %s  %lld rank%s  %s: %lld of %lld trials\n", as_expected ? "ok" : "NOT",
+           json_string_value(json_object_get(v, "scenario")), json_string_value(json_object_get(v, "variant")),
+           json_string_value(json_object_get(v, "plan")), json_integer_value(json_object_get(v, "ranks")),
+           json_integer_value(json_object_get(v, "ranks")) == 1 ? "" : "s",
+           json_string_value(json_object_get(v, "verdict")), json_integer_value(json_object_get(v, "of_verdict")),
+           json_integer_value(json_object_get(v, "trials")));
+    if (reason && *reason && !as_expected)
+        printf("     %s\n", reason);
+    fflush(stdout);
+}
+
+int row_run(const struct row *r, struct results *rs, struct complaints *c) {
+    struct trial_result *result = calloc((size_t)r->trials, sizeof *result);
+    struct plan *shown = read_plan(r, c);
+    bool interrupted = false;
+    int done = 0;
+    if (!result)
+        abort();
+    while (shown && done < r->trials && !interrupted) {
+        struct plan *p = read_plan(r, c); /* owned by the trial */
+        struct trial *t = p ? make_trial(r, p, done + 1) : NULL;
+        bool ran = t && run_one(r, t, &result[done], &interrupted, c);
+        if (t)
+            trial_free(t);
+        if (!ran)
+            break;
+        done++;
+    }
+    int status = !shown ? ROW_USAGE : 125;
+    if (done) {
+        struct verdict_row head = r->head;
+        head.plan_read = shown;
+        status = results_add(rs, &head, result, done);
+        print_row(json_array_get(json_object_get(results_json(rs), "verdicts"),
+                                 json_array_size(json_object_get(results_json(rs), "verdicts")) - 1));
+    }
+    for (int i = 0; i < done; i++)
+        trial_result_free(&result[i]);
+    free(result);
+    plan_free(shown);
+    return interrupted ? ROW_INTERRUPTED : status;
+}

@@ -1,0 +1,31 @@
+/* Workload `init`: MPI_Init, then wait until the file named by the first argument exists, at most STAY_SECONDS. A
+ * plain MPI program; rank 0 of it is the one whose init a plan lets fail.
+ * Prints how init ended, so that a trial in which nothing failed does not count. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A fence completes once the last rank has entered it, which takes its time on a busy machine: wait for the event,
+ * never for a fixed short while. */
+enum { STAY_SECONDS = 100 };
+
+static void stay_until(const char *file) {
+    for (int i = 0; i < STAY_SECONDS * 20 && access(file, F_OK); i++) {
+        struct timespec t = {0, 50000000};
+        nanosleep(&t, NULL);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    int failed = MPI_Init(&argc, &argv);
+    printf("holdpoint-workload: done init=%s code=%d\n", failed ? "fails" : "ok", failed);
+    fflush(stdout);
+    /* Rank 0 keeps the job together: Open MPI ends every rank once one has left without MPI_Finalize. */
+    if (failed || (rank && strcmp(rank, "0")))
+        stay_until(argc > 1 ? argv[1] : "/nonexistent");
+    _exit(0);
+}
