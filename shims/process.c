@@ -194,7 +194,11 @@ void process_start(void) {
     errno = saved;
 }
 
-__attribute__((constructor)) static void constructor(void) {
+/* With -z initfirst it runs before libc's own constructor, which sets environ. */
+__attribute__((constructor)) static void constructor(int argc, char **argv, char **envp) {
+    (void)argc, (void)argv;
+    if (!environ)
+        environ = envp;
     process_start();
 }
 
