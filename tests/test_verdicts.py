@@ -11,16 +11,15 @@ REACH_A = 'plan: reach-a\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a
 FREE_TWICE = 'char *p = malloc(4096); free(p); free(p);'
 
 
-def scenario(folder, program, plan, expect, **about):
-    """A scenario of one program in a folder of its own."""
+def scenario(folder, **about):
+    """A scenario in a folder of its own; its component is given by path."""
     folder.mkdir(exist_ok=True)
-    (folder / "plan.yaml").write_text(plan)
+    (folder / "plan.yaml").write_text(REACH_A)
     (folder / "scenario.yaml").write_text(yaml.safe_dump({
         "scenario": folder.name, "title": "made by a test", "component": {"kind": "program", "what": "test"},
-        "variants": {"faulty": {"path": str(program)}},
+        "variants": {"made": {"make": "program"}},
         "workloads": {"w": {"program": "{component}", "launcher": "local", "ranks": [1], **about.pop("workload", {})}},
-        "plans": {"p": {"file": "plan.yaml", "expect": {"faulty": expect}, **about.pop("plan_about", {})}},
-        **about}))
+        "plans": {"p": {"file": "plan.yaml", "signature": "double-free", "expect": {"made": "clean"}}}, **about}))
     return folder
 
 
@@ -92,17 +91,18 @@ def test_verdict_02_asan_sees_the_use_after_the_step(lab):
 def test_verdict_02_the_workloads_own_mark_is_wanted(lab, tmp_path):
     said, silent = (lab.program("int main(void) { a(1); %s return 0; }" % end)
                     for end in ('say("holdpoint-workload: done");', ""))
-    for name, program, verdict in (("said", said, "clean"), ("silent", silent, "other-finding")):
-        r = lab.holdpoint.run(scenario(tmp_path / name, program, REACH_A, "clean", workload={"mark": True}))
-        assert r.verdict in (verdict, "not-exercised")[:1 if verdict == "clean" else 2], r
-        assert (r.rc == 0) == (verdict == "clean"), r
+    about = scenario(tmp_path / "mark", workload={"mark": True})
+    r = lab.holdpoint.run(about, "--component", said)
+    assert r.verdict == "clean" and r.rc == 0, r
+    r = lab.holdpoint.run(about, "--component", silent)
+    assert r.verdict == "not-exercised" and r.rc == 125 and "done" in r.reason, r
 
 
 def test_verdict_01_the_first_verdict_that_any_trial_has_counts(lab, tmp_path):
     program = lab.program('int main(void) { a(1); if (access("%s/seen", F_OK) == 0) { %s }'
                           ' fclose(fopen("%s/seen", "w")); return 0; }' % (tmp_path, FREE_TWICE, tmp_path))
-    r = lab.holdpoint.run(scenario(tmp_path / "two", program, REACH_A, "reproduced", default={"trials": 2},
-                                   plan_about={"signature": "double-free"}))
+    r = lab.holdpoint.run(scenario(tmp_path / "two", default={"trials": 2}), "--component", program,
+                          "--expect", "reproduced")
     assert [t["verdict"] for t in r.json["trials"]] == ["clean", "reproduced"], r
     assert r.verdict == "reproduced" and r.row["reproduced"] == 1 and r.row["trials"] == 2, r
     assert r.rc == 1 and r.row["as_expected"] is False, r  # expect: reproduced wants it in every trial
@@ -116,8 +116,7 @@ def test_verdict_05_sweeps_are_refused_while_there_are_none(lab):
 def test_verdict_07_a_component_given_by_path_is_expected_clean(lab, tmp_path):
     faulty = lab.program("int main(void) { a(1); " + FREE_TWICE + " return 0; }")
     fixed = lab.program("int main(void) { a(1); return 0; }")
-    about = scenario(tmp_path / "bypath", faulty, REACH_A, "reproduced", plan_about={"signature": "double-free"})
-    assert lab.holdpoint.run(about).rc == 0
+    about = scenario(tmp_path / "bypath")
     assert lab.holdpoint.run(about, "--component", faulty).rc == 1
     assert lab.holdpoint.run(about, "--component", fixed).rc == 0
     assert lab.holdpoint.run(about, "--component", faulty, "--expect", "reproduced").rc == 0
