@@ -95,8 +95,10 @@ bool options_read(int argc, char **argv, const char *accepted, struct options *o
     *o = (struct options){.time_scale = 1};
     optind = 0; /* getopt_long may have run before in this process */
     opterr = 0;
-    /* '+': stop at the first word that is no option, so that a COMMAND keeps its own */
-    for (int letter; (letter = getopt_long(argc, argv, "+:", mine, NULL)) != -1;) {
+    /* '+': stop at the first word that is no option, so that a COMMAND keeps its own. `run` takes none: its
+     * scenarios may stand before the options. */
+    const char *order = strchr(accepted, 'a') ? ":" : "+:";
+    for (int letter; (letter = getopt_long(argc, argv, order, mine, NULL)) != -1;) {
         if (letter == '?' || letter == ':') {
             complain(c, NULL, 0, 0, letter == ':' ? "%s needs a value; see `holdpoint %s --help`"
                                                   : "%s is no option of this command; see `holdpoint %s --help`",

@@ -5,6 +5,7 @@
 #include "steps.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,16 +98,25 @@ static bool make_folder(const char *path, struct complaints *c) {
     }
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where) {
+    (void)st, (void)kind, (void)where;
+    return remove(path);
+}
+
+/* An earlier trial of the same name: its logs must not be taken for this one's. */
+static bool remove_earlier(const char *dir, struct complaints *c) {
+    board_remove(dir);
+    if (access(dir, F_OK) || !nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
+        return true;
+    complain(c, dir, 0, 0, "an earlier trial's folder cannot be removed: %s; remove it or choose another --out",
+             strerror(errno));
+    return false;
+}
+
 /* A board is a few MiB, and useful only where something is left to be looked at. */
 static void drop_board(const struct trial *t, const struct trial_result *result, bool keep) {
-    char path[PATH_MAX], behind[PATH_MAX];
-    bool told = result->verdict == VERDICT_CLEAN || result->verdict == VERDICT_REPRODUCED;
-    snprintf(path, sizeof path, "%s/board", t->dir);
-    if (keep || !told)
-        return;
-    if (realpath(path, behind))
-        unlink(behind);
-    unlink(path);
+    if (!keep && (result->verdict == VERDICT_CLEAN || result->verdict == VERDICT_REPRODUCED))
+        board_remove(t->dir);
 }
 
 static bool run_one(const struct row *r, struct trial *t, struct trial_result *result, bool *interrupted,
@@ -116,7 +126,7 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
     if (!shim)
         complain(c, NULL, 0, 0, "libholdpoint.so lies neither beside this program nor where `make install` puts it: build it "
                                 "with `make`");
-    bool ready = shim && make_folder(t->dir, c);
+    bool ready = shim && remove_earlier(t->dir, c) && make_folder(t->dir, c);
     if (ready)
         t->board = board_create(t->dir, t->plan, t->ranks, t->time_scale, t->name, shim, c);
     ready = ready && t->board && trial_save(t, c);
@@ -165,6 +175,15 @@ static void print_row(const json_t *v) {
     fflush(stdout);
 }
 
+/* A misspelt function shows only in that nothing arrives: name the ones that are near. */
+static void print_doubts(const struct row *r, const struct plan *p) {
+    struct complaints doubts = {0};
+    if (r->launcher != LAUNCHER_USER)
+        plan_doubts(p, r->argv[0], &doubts);
+    complaints_print(&doubts);
+    complaints_clear(&doubts);
+}
+
 int row_run(const struct row *r, struct results *rs, struct complaints *c) {
     struct trial_result *result = calloc((size_t)r->trials, sizeof *result);
     struct plan *shown = read_plan(r, c);
@@ -189,6 +208,8 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
         status = results_add(rs, &head, result, done);
         print_row(json_array_get(json_object_get(results_json(rs), "verdicts"),
                                  json_array_size(json_object_get(results_json(rs), "verdicts")) - 1));
+        if (status == 125)
+            print_doubts(r, shown);
     }
     for (int i = 0; i < done; i++)
         trial_result_free(&result[i]);
