@@ -89,27 +89,6 @@ static board_party self(void) {
     return board_party_make(process->slot, process->incarnation, t->tid);
 }
 
-/* ---- roles ---- */
-
-static void bind_roles(const struct arrival *a, uint64_t candidates) {
-    const struct board *b = process->board;
-    for (uint16_t r = 0; process->seq && r < b->n_roles; r++) {
-        const struct board_point *p = &b->point[b->role[r].point];
-        board_party nobody = 0, me = self();
-        if (!(candidates & BIT(b->role[r].point)) || p->side != a->side ||
-            atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||
-            !match_filters(b, b->role[r].point, a))
-            continue;
-        if (atomic_compare_exchange_strong(&process->seq->role[r], &nobody, me))
-            event_write(EVENT_ROLE, b->role[r].point, BOARD_NONE, BOARD_NONE, r, 0);
-    }
-}
-
-static bool has_role(uint16_t role) {
-    return role == BOARD_NONE ||
-           (process->seq && atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) == self());
-}
-
 /* ---- counting ---- */
 
 /* The number of this arrival in its count. A count belongs to one claim of a gate: it starts again after each
@@ -132,6 +111,29 @@ static uint32_t count(uint16_t point, uint16_t claim) {
         new = (uint32_t)(old >> 32) == epoch ? old + 1 : ((uint64_t)epoch << 32) + 1;
     } while (!atomic_compare_exchange_weak(&process_nth[point], &old, new));
     return (uint32_t)new;
+}
+
+/* ---- roles ---- */
+
+static void bind_roles(const struct arrival *a, uint64_t candidates) {
+    const struct board *b = process->board;
+    for (uint16_t r = 0; process->seq && r < b->n_roles; r++) {
+        const struct board_point *p = &b->point[b->role[r].point];
+        board_party nobody = 0, me = self();
+        if (!(candidates & BIT(b->role[r].point)) || p->side != a->side ||
+            atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||
+            !match_filters(b, b->role[r].point, a))
+            continue;
+        if (p->nth && count(b->role[r].point, BOARD_NONE) != p->nth)
+            continue;
+        if (atomic_compare_exchange_strong(&process->seq->role[r], &nobody, me))
+            event_write(EVENT_ROLE, b->role[r].point, BOARD_NONE, BOARD_NONE, r, 0);
+    }
+}
+
+static bool has_role(uint16_t role) {
+    return role == BOARD_NONE ||
+           (process->seq && atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) == self());
 }
 
 /* ---- faults ---- */

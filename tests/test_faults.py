@@ -3,7 +3,8 @@ import pytest
 
 from laboratory import in_order, lines
 
-A = 'points: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}}\n'
+A = 'points: {a: {hook: "call:libt.so!a"}}\n'
+A_B = 'points: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}}\n'
 
 
 def milliseconds(result):
@@ -43,13 +44,13 @@ int main(void) { pthread_t h = go(t); nap(300); say("main"); %s join(h); return 
 
 
 def test_hold_until_a_points_side_is_reached(lab):
-    r = lab.run("plan: hold\n" + A + "faults: [{at: a, do: hold, until: b}]", HOLD % "b(1);")
+    r = lab.run("plan: hold\n" + A_B + "faults: [{at: a, do: hold, until: b}]", HOLD % "b(1);")
     in_order(r, "main", "a returned")
     assert r.verdict == "clean", r
 
 
 def test_hold_that_ended_by_timeout_is_not_exercised(lab):
-    r = lab.run("plan: hold\ntimeout: 700ms\n" + A + "faults: [{at: a, do: hold, until: b}]", HOLD % "")
+    r = lab.run("plan: hold\ntimeout: 700ms\n" + A_B + "faults: [{at: a, do: hold, until: b}]", HOLD % "")
     in_order(r, "main", "a returned")
     assert r.verdict == "not-exercised", r
 
@@ -67,7 +68,7 @@ def test_stop_stops_the_process_until_the_trial_ends(lab):
 
 
 def test_every_from_and_to_choose_the_arrivals(lab):
-    r = lab.run("plan: every\n" + A + "faults: [{at: a, do: fail, return: 0, every: 3, from: 4, to: 9},"
+    r = lab.run("plan: every\n" + A_B + "faults: [{at: a, do: fail, return: 0, every: 3, from: 4, to: 9},"
                 " {at: b, do: fail, return: 0, from: 2, to: 3}]",
                 'int main(void) { for (int i = 1; i <= 12; i++) printf("%d%d ", !a(1), !b(1)); puts(""); return 0; }')
     said = lines(r)[0].split()

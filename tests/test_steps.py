@@ -273,6 +273,20 @@ int main(void) {
     assert r.verdict == "clean", r
 
 
+def test_step_09_nth_of_a_roles_at_counts_the_arrivals_that_could_bind_it(lab):
+    r = lab.run("""
+plan: two-roles
+roles: {one: {at: "call:libt.so!c", nth: 1}, two: {at: "call:libt.so!c", nth: 2}}
+points: {x: {hook: "call:libt.so!a", role: two}, y: {hook: "call:libt.so!a", role: one}, b: {hook: "call:libt.so!b"}}
+steps: [reach x, reach y, reach b, pass x, pass y]
+timeout: 10s
+""", """
+static void *t(void *x) { c(1); a(1); say("through"); return x; }
+int main(void) { pthread_t f = go(t), s = go(t); nap(300); say("main"); b(1); join(f); join(s); return 0; }""")
+    in_order(r, "main", "through", "through")
+    assert r.verdict == "clean", r
+
+
 def test_step_09_nth_within_counts_afresh_at_each_entry(lab):
     plan = """
 plan: within-nth
