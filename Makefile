@@ -51,8 +51,9 @@ $(BUILD)/obj/host/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
 
-# initial-exec: a thread's state costs one fixed-offset load and never allocates.
-PICFLAGS = -fPIC -fvisibility=hidden -ftls-model=initial-exec -fexceptions -fno-plt -fno-sanitize=all
+# initial-exec: a thread's state costs one fixed-offset load and never allocates. Unwind tables but no -fexceptions:
+# a personality routine of our own copy of the unwinder must never meet the program's.
+PICFLAGS = -fPIC -fvisibility=hidden -ftls-model=initial-exec -fasynchronous-unwind-tables -fno-plt -fno-sanitize=all
 $(BUILD)/obj/pic/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PICFLAGS) -MMD -MP -c -o $@ $<

@@ -218,6 +218,6 @@ int call_entered(struct call_registers *r, void **frame) {
         return 1;
     }
     if (engine_wants_return(s->hook))
-        probe_set(&frame[2], returned, s);
+        probe_set(&frame[2], (uintptr_t)&frame[3], returned, s);
     return 0;
 }

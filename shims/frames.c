@@ -44,7 +44,7 @@ static void add_target(struct frames_watch *w, uintptr_t address, bool direct, u
                                 .owner_returns_to = owner.returns_to};
     /* Only where the unwinder and the stack agree on what lies in the slot. */
     if (*owner.return_slot == owner.returns_to)
-        t->probed = probe_set(owner.return_slot, owner_returned, t);
+        t->probed = probe_set(owner.return_slot, (uintptr_t)__builtin_frame_address(0), owner_returned, t);
 }
 
 void frames_register(struct frames_watch *w, const void *data) {
@@ -92,20 +92,24 @@ void frames_before(struct frames_watch *w, struct frames_evidence *e) {
         return;
     for (uint32_t i = 0; i < w->n; i++) {
         unsigned char *at = (unsigned char *)(w->target[i].address & ~(uintptr_t)7);
-        if (!e->dead[i] || (uintptr_t)at + sizeof e->before[i] > sp - RED_ZONE)
+        if (!e->dead[i])
             continue;
-        memset(at, PATTERN, sizeof e->before[i]);
-        memset(e->before[i], PATTERN, sizeof e->before[i]);
-        e->marked[i] = true;
+        /* Below the stack pointer nothing is alive: a pattern there shows any store. Above it, where the stack is in
+         * use again, only a store that changes something shows. */
+        if ((uintptr_t)at + sizeof e->before[i] <= sp - RED_ZONE)
+            memset(at, PATTERN, sizeof e->before[i]);
+        memcpy(e->before[i], at, sizeof e->before[i]);
+        e->read[i] = true;
     }
 }
 
-/* Which byte of the marked ones the callback changed, or -1. */
+/* Which byte the callback changed, or -1. Only while the registering thread slept throughout: its stack was nobody
+ * else's to change. */
 static int changed_byte(const struct frames_watch *w, const struct frames_evidence *e, uint32_t i,
                         unsigned char *now) {
     uintptr_t sp;
     uint64_t switches;
-    if (!e->marked[i] || !peer_thread_asleep(w->tid, &sp, &switches) || switches != e->switches)
+    if (!e->read[i] || !peer_thread_asleep(w->tid, &sp, &switches) || switches != e->switches)
         return -1;
     const volatile unsigned char *at = (const unsigned char *)(w->target[i].address & ~(uintptr_t)7);
     for (int k = 0; k < (int)sizeof e->before[i]; k++)
@@ -114,7 +118,8 @@ static int changed_byte(const struct frames_watch *w, const struct frames_eviden
     return -1;
 }
 
-static void report(struct frames_watch *w, uint32_t i, const void *code, int changed, unsigned char now) {
+static void report(struct frames_watch *w, uint32_t i, const void *code, int changed, unsigned char was,
+                   unsigned char now) {
     struct frames_target *t = &w->target[i];
     struct board_finding *f = finding_begin(FINDING_STACK_USE_AFTER_RETURN);
     if (!f)
@@ -126,7 +131,7 @@ static void report(struct frames_watch *w, uint32_t i, const void *code, int cha
         snprintf(where, sizeof where, "the callback's data holds, at offset %u,", t->offset);
     if (changed >= 0)
         snprintf(seen, sizeof seen, "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
-                 (unsigned long)((t->address & ~(uintptr_t)7) + (uintptr_t)changed), PATTERN, now);
+                 (unsigned long)((t->address & ~(uintptr_t)7) + (uintptr_t)changed), was, now);
     snprintf(f->note, sizeof f->note, "%s the address 0x%lx in a frame that had returned; %s", where,
              (unsigned long)t->address, seen);
     f->address = t->address;
@@ -145,7 +150,7 @@ void frames_after(struct frames_watch *w, struct frames_evidence *e, const void 
         unsigned char now = 0;
         int changed = e->dead[i] ? changed_byte(w, e, i, &now) : -1;
         if (e->dead[i])
-            report(w, i, code, changed, now);
+            report(w, i, code, changed, changed >= 0 ? e->before[i][changed] : 0, now);
     }
 }
 

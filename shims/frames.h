@@ -36,7 +36,7 @@ const char *frames_data_kind(const struct frames_watch *w);
  * the data itself lies in a dead frame, or when the callback was seen to write into one. */
 struct frames_evidence {
     bool dead[FRAMES_CANDIDATES];
-    bool marked[FRAMES_CANDIDATES]; /* a pattern was put there: nothing that is alive can lie there */
+    bool read[FRAMES_CANDIDATES]; /* `before` holds what lay there, the registering thread asleep */
     unsigned char before[FRAMES_CANDIDATES][16];
     uint64_t switches;              /* of the registering thread, asleep: it did not run meanwhile */
 };

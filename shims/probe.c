@@ -54,10 +54,26 @@ static int32_t take(void) {
     return -1;
 }
 
-bool probe_set(void **return_slot, probe_function *function, void *data) {
+/* Probes of the same return slot are one behind the other when the slot holds the stub of the first; otherwise their
+ * frames are gone and another call has taken the place. */
+static void drop_replaced(int32_t *link, uintptr_t sp_after, const void *now) {
+    if (*link && now == stub(*link - 1))
+        return;
+    while (*link && probe_table[*link - 1].sp_after == sp_after) {
+        struct probe *p = &probe_table[*link - 1];
+        *link = p->below;
+        atomic_store(&p->taken, 0);
+    }
+}
+
+bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data) {
     struct thread *t = &thread_self;
     uintptr_t sp_after = (uintptr_t)(return_slot + 1);
-    drop_stale(t, (uintptr_t)__builtin_frame_address(0));
+    drop_stale(t, dead_below);
+    int32_t *link = &t->top_probe;
+    while (*link && probe_table[*link - 1].sp_after < sp_after)
+        link = &probe_table[*link - 1].below;
+    drop_replaced(link, sp_after, *return_slot);
     int32_t index = take();
     if (index < 0) {
         process_table_full(TABLE_RETURN_PROBES);
@@ -68,9 +84,6 @@ bool probe_set(void **return_slot, probe_function *function, void *data) {
     p->sp_after = sp_after;
     p->function = function;
     p->data = data;
-    int32_t *link = &t->top_probe;
-    while (*link && probe_table[*link - 1].sp_after < sp_after)
-        link = &probe_table[*link - 1].below;
     p->below = *link;
     *link = index + 1;
     *return_slot = stub(index);

@@ -15,9 +15,9 @@ struct probe_result { int64_t rax, rdx; };
 /* Called on the thread whose frame returned; `data` as given to probe_set. */
 typedef void probe_function(void *data, uintptr_t sp_after, const void *returns_to, struct probe_result *r);
 
-/* Replaces *return_slot. sp_after: the stack pointer once that frame has returned (return_slot + 1).
+/* Replaces *return_slot. dead_below: no frame of this stack below it is alive any more, apart from the shim's own.
  * False: the pool is full (reported on the board); the call is then not seen returning. */
-bool probe_set(void **return_slot, probe_function *function, void *data);
+bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data);
 
 /* The thread is about to end: frees its probes. */
 void probe_thread_ends(void);

@@ -152,16 +152,17 @@ static void fork_child(void) {
         check_in(inherited.board, slot, inherited.rank, false);
 }
 
+/* In place: the environment only shrinks, and the C library has not taken it over yet. */
 static void forget_environment(void) {
     static char preload[4096];
-    const char *given = getenv("LD_PRELOAD");
+    char *given = getenv("LD_PRELOAD");
     unsetenv(BOARD_ENV_PATH);
     unsetenv(BOARD_ENV_SLOT);
     unsetenv(BOARD_ENV_RANK);
-    if (!given || !process_clean_preload(given, preload, sizeof preload))
-        unsetenv("LD_PRELOAD");
+    if (given && process_clean_preload(given, preload, sizeof preload))
+        memmove(given, preload, strlen(preload) + 1);
     else
-        setenv("LD_PRELOAD", preload, 1);
+        unsetenv("LD_PRELOAD");
 }
 
 static bool started;

@@ -19,9 +19,20 @@ static void stay_until(const char *file) {
     }
 }
 
+/* As an application does it: from a function with locals of its own, so that the frames of MPI_Init lie deeper than
+ * those in which the program later waits. */
+static __attribute__((noinline)) int initialise(int *argc, char ***argv) {
+    char command[4096] = "";
+    for (int i = 0; i < *argc; i++)
+        strncat(command, (*argv)[i], sizeof command - strlen(command) - 1);
+    int failed = MPI_Init(argc, argv);
+    fprintf(stderr, "%s: MPI_Init returned %d\n", command, failed);
+    return failed;
+}
+
 int main(int argc, char **argv) {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    int failed = MPI_Init(&argc, &argv);
+    int failed = initialise(&argc, &argv);
     printf("holdpoint-workload: done init=%s code=%d\n", failed ? "fails" : "ok", failed);
     fflush(stdout);
     /* Rank 0 keeps the job together: Open MPI ends every rank once one has left without MPI_Finalize. */
