@@ -145,12 +145,16 @@ static bool read_argv(json_t *from, struct trial *t) {
     return json_array_size(from) > 0;
 }
 
+static char *text_or_null(const json_t *value) {
+    return json_is_string(value) ? copy_text(json_string_value(value)) : NULL;
+}
+
 static bool read_trial(json_t *from, struct trial *t) {
-    const char *format, *id, *name, *sanitizer, *component;
+    const char *format, *id, *name;
     int launcher, live, needs_mark;
     json_int_t limit, stall;
-    json_t *argv, *outcomes;
-    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:s?,s:s?,s:o}", "format",
+    json_t *argv, *outcomes, *sanitizer, *component;
+    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:o,s:o,s:o}", "format",
                     &format, "id", &id, "name", &name, "argv", &argv, "ranks", &t->ranks,
                     "launcher", &launcher, "keep_output_live", &live, "time_scale", &t->time_scale,
                     "limit_ns", &limit, "stall_ns", &stall, "needs_mark", &needs_mark, "sanitizer",
@@ -165,8 +169,8 @@ static bool read_trial(json_t *from, struct trial *t) {
     t->needs_mark = needs_mark;
     t->limit_ns = (uint64_t)limit;
     t->stall_ns = (uint64_t)stall;
-    t->sanitizer = sanitizer ? copy_text(sanitizer) : NULL;
-    t->component_file = component ? copy_text(component) : NULL;
+    t->sanitizer = text_or_null(sanitizer);
+    t->component_file = text_or_null(component);
     return read_argv(argv, t) && read_outcomes(outcomes, t);
 }
 
