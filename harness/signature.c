@@ -39,11 +39,14 @@ static bool starts_operator(const char *begin, const char *s) {
            (s == begin || (!isalnum((unsigned char)s[-1]) && s[-1] != '_'));
 }
 
-/* Cuts ".isra.0", ".cold", "@@GLIBC_2.2.5", "@plt" and " [clone .x]" off. */
+/* Cuts ".isra.0", ".cold", "@@GLIBC_2.2.5", "@plt" " [clone .x]" and " [with T = int]" off. */
 static void cut_suffixes(char *name) {
-    char *clone = strstr(name, " [clone ");
-    if (clone)
-        *clone = 0;
+    static const char *const notes[] = {" [clone ", " [with ", " [abi:"};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        char *note = strstr(name, notes[i]);
+        if (note)
+            *note = 0;
+    }
     char *version = strchr(name, '@');
     if (version && version != name)
         *version = 0;
@@ -124,9 +127,11 @@ static bool frame_of_tools(const struct finding_frame *f) {
            (f->function && matches_any(f->function, functions));
 }
 
-/* The way from a mistake to abort, and from the kernel to a thread's or program's own first
- * function. */
-static bool frame_of_libc(const char *function) {
+/* Frames of libc and of the C++ library: on the way from a mistake to abort, from the kernel to a
+ * thread's or program's own first function, inside containers and smart pointers. Which of them
+ * have a name depends on the debug packages of the machine. */
+static bool frame_of_runtime(const struct finding_frame *f, const char *function) {
+    static const char *const libc[] = {"libc.so*", "libpthread.so*", "ld-linux*", NULL};
     static const char *const names[] = {"abort",
                                         "__GI_abort",
                                         "raise",
@@ -134,28 +139,25 @@ static bool frame_of_libc(const char *function) {
                                         "gsignal",
                                         "kill",
                                         "pthread_kill",
-                                        "pthread_kill@*",
-                                        "__pthread_kill",
-                                        "__pthread_kill_*",
-                                        "__assert_fail",
-                                        "__GI___assert_fail",
-                                        "__assert_fail_base*",
+                                        "__pthread_kill*",
+                                        "__assert_fail*",
+                                        "__GI___assert_*",
                                         "__libc_message*",
                                         "malloc_printerr",
-                                        "_int_free",
+                                        "_int_free*",
                                         "__libc_free",
                                         "free",
                                         "__GI___libc_free",
-                                        "__fortify_fail*",
-                                        "__stack_chk_fail*",
+                                        "__fortify_*",
+                                        "__stack_chk_*",
                                         "__restore_rt",
-                                        "__cxa_throw",
-                                        "__cxa_pure_virtual",
-                                        "std::terminate",
-                                        "__cxxabiv1::__terminate",
-                                        "__gnu_cxx::__verbose_terminate_handler",
-                                        "__libc_start_call_main",
-                                        "__libc_start_main*",
+                                        "__cxa_*",
+                                        "std::*",
+                                        "__gnu_cxx::*",
+                                        "__cxxabiv1::*",
+                                        "operator new*",
+                                        "operator delete*",
+                                        "__libc_start_*",
                                         "_start",
                                         "start_thread",
                                         "clone",
@@ -163,6 +165,8 @@ static bool frame_of_libc(const char *function) {
                                         "__clone",
                                         "__clone3",
                                         NULL};
+    if (!function)
+        return f->module && matches_any(basename(f->module), libc);
     return matches_any(function, names);
 }
 
@@ -191,7 +195,7 @@ static char *stack_text(const struct finding_stack *s) {
     for (int i = 0; i < s->n && n < MOST_FRAMES; i++) {
         const struct finding_frame *f = &s->frame[i];
         AUTO_TEXT function = f->function ? signature_function(f->function) : NULL;
-        if (frame_of_tools(f) || (function && frame_of_libc(function)) || (!function && !f->module))
+        if (frame_of_tools(f) || frame_of_runtime(f, function) || (!function && !f->module))
             continue;
         add_frame(to, f, function, &last_module, n++ == 0);
     }
@@ -204,8 +208,20 @@ static bool order_is_chance(enum finding_kind k) {
     return k == FINDING_DATA_RACE || k == FINDING_DEADLOCK;
 }
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+/* Puts the smaller of the two accesses into the role `use`. */
+static void order_accesses(const char *const *role, char **stack, int n) {
+    int use = -1, previous = -1;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(role[i], "use") == 0)
+            use = i;
+        if (strcmp(role[i], "previous") == 0)
+            previous = i;
+    }
+    if (use < 0 || previous < 0 || strcmp(stack[use], stack[previous]) <= 0)
+        return;
+    char *smaller = stack[previous];
+    stack[previous] = stack[use];
+    stack[use] = smaller;
 }
 
 char *signature_of(const struct finding *f) {
@@ -221,7 +237,7 @@ char *signature_of(const struct finding *f) {
             free(stack[n]);
     }
     if (order_is_chance(f->kind))
-        qsort(stack, (size_t)n, sizeof *stack, by_text);
+        order_accesses(role, stack, n);
     char *text = copy_text(finding_kind_name(f->kind));
     for (int i = 0; i < n; i++) {
         char *longer = format_text("%s%c%s=%s", text, i ? ';' : ':', role[i], stack[i]);

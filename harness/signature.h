@@ -11,9 +11,8 @@
 char *signature_function(const char *name);
 
 /* "heap-use-after-free:use=app!reader<main;free=app!owner<thread;alloc=app!main". At most three
- * frames a role, innermost first; frames of sanitizers, of the shim, of the way to abort and of the
- * start of a thread or program are left out. A frame without a symbol is "app+?". The caller's to
- * free. */
+ * frames a role, innermost first; frames of sanitizers, of the shim and of libc's and C++'s own run
+ * time are left out. A frame without a symbol is "app+?". The caller's to free. */
 char *signature_of(const struct finding *f);
 
 /* The known signature that the finding matches, or NULL. */
