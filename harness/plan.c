@@ -238,11 +238,6 @@ static bool role_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *valu
 /* Points and roles are declared first, so that their order in the file does not matter. */
 static int declare(struct yaml_tree *t, yaml_node_t *key, char *name) {
     struct plan *p = t->context;
-    int there = point_named(p, name);
-    if (there >= 0) { /* the key stands twice, which was complained about */
-        free(name);
-        return there;
-    }
     if (p->n_points == BOARD_MAX_POINTS) {
         tree_complain(t, key, "a plan may have %d points, roles counted in, and '%s' is one more",
                       BOARD_MAX_POINTS, name);
@@ -271,9 +266,9 @@ static bool declare_role(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *val
     if (p->n_roles == BOARD_MAX_ROLES)
         return tree_complain(t, key, "a plan may have %d roles, and '%s' is one more",
                              BOARD_MAX_ROLES, name);
-    int before = p->n_points, point = declare(t, key, format_text("role %s", name));
-    if (point < before)
-        return point >= 0;
+    int point = declare(t, key, format_text("role %s", name));
+    if (point < 0)
+        return false;
     p->role[p->n_roles++] = (struct plan_role){.name = copy_text(name),
                                                .point = point,
                                                .line = tree_line(key),

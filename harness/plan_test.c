@@ -163,6 +163,8 @@ static const struct {
     {"points: {}\n", "a plan needs the key 'plan'"},
     {"plan: a\nstep: []\n", ":2:1: unknown key of a plan 'step'; did you mean steps"},
     {"plan: a\nplan: b\n", ":2:1: 'plan' stands twice"},
+    {"plan: a\npoints: {p: {hook: 'call:m!f'}, p: {hook: 'call:m!g'}}\n",
+     ":2:33: 'p' stands twice, first in line 2"},
     {"plan: a\nscope: node\n", ":2:8: unknown scope 'node'; there is job or rank"},
     {"plan: a\nscope: rank\n", "scope: rank needs ranks:"},
     {"plan: a\nranks: [0]\n", ":2:8: ranks: says which ranks"},

@@ -339,8 +339,9 @@ bool tree_named(struct yaml_tree *t, yaml_node_t *node, const char *what,
     for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
         yaml_node_t *key = yaml_document_get_node(&t->document, pair->key);
-        ok &= good_name(t, key, what) &&
-              read(t, key, yaml_document_get_node(&t->document, pair->value), into);
+        yaml_node_t *value = yaml_document_get_node(&t->document, pair->value);
+        if (value_of(t, node, (const char *)key->data.scalar.value) == value) /* not the second */
+            ok &= good_name(t, key, what) && read(t, key, value, into);
     }
     return ok;
 }
