@@ -73,7 +73,7 @@ $(BUILD)/unit/shims/%_test: $(BUILD)/obj/host/shims/%_test.c.o $(BUILD)/obj/host
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^
 
-unit: $(UNIT_BIN)
+unit: $(UNIT_BIN) $(BUILD)/holdpoint-rank
 	@set -e; for t in $(UNIT_BIN); do echo "unit $${t#$(BUILD)/unit/}"; $$t; done
 
 # Workloads and components of the scenarios: each scenario folder has its own rules.
