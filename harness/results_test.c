@@ -1,0 +1,172 @@
+/* results.json: verdicts of n trials, expectations and rates, signatures, the file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allocate.h"
+#include "collect.h"
+
+static int failed, checked;
+static void check(bool ok, const char *what) {
+    checked++;
+    if (!ok)
+        printf("  FAILED: %s\n", what);
+    failed |= !ok;
+}
+
+enum {
+    R = VERDICT_REPRODUCED,
+    O = VERDICT_OTHER_FINDING,
+    E = VERDICT_ERROR,
+    N = VERDICT_NOT_EXERCISED,
+    C = VERDICT_CLEAN
+};
+
+static const struct {
+    const char *name, *expected;
+    double rate;
+    int n, verdict[5], status;
+    const char *row;
+} cases[] = {
+    {"all clean, wanted", "clean", 0, 3, {C, C, C}, 0, "clean"},
+    {"one reproduced, clean wanted", "clean", 0, 3, {C, R, C}, 1, "reproduced"},
+    {"one other finding, clean wanted", "clean", 0, 3, {C, O, C}, 1, "other-finding"},
+    {"one not exercised, clean wanted", "clean", 0, 3, {C, C, N}, 125, "not-exercised"},
+    {"an error goes before not exercised", "clean", 0, 3, {N, E, C}, 125, "error"},
+    {"all reproduced", "reproduced", 0, 3, {R, R, R}, 0, "reproduced"},
+    {"reproduced in every trial is wanted", "reproduced", 0, 3, {R, R, C}, 1, "reproduced"},
+    {"the rest could not tell", "reproduced", 0, 3, {R, R, N}, 125, "reproduced"},
+    {"a rate that is met", "reproduced", 0.5, 4, {R, C, R, C}, 0, "reproduced"},
+    {"a rate that is missed", "reproduced", 0.75, 4, {R, C, R, C}, 1, "reproduced"},
+    {"a rate that is missed because of errors",
+     "reproduced",
+     0.75,
+     4,
+     {R, E, R, C},
+     125,
+     "reproduced"},
+    {"none reproduced, all clean", "reproduced", 0, 2, {C, C}, 1, "clean"},
+    {"another finding instead", "reproduced", 0, 2, {O, O}, 1, "other-finding"},
+    {"nothing exercised", "reproduced", 0, 2, {N, N}, 125, "not-exercised"},
+    {"not exercised, wanted", "not-exercised", 0, 2, {N, N}, 0, "not-exercised"},
+    {"nothing expected, clean", NULL, 0, 1, {C}, 0, "clean"},
+    {"nothing expected, reproduced", NULL, 0, 1, {R}, 1, "reproduced"},
+    {"nothing expected, another finding", NULL, 0, 1, {O}, 1, "other-finding"},
+    {"nothing expected, an error", NULL, 0, 1, {E}, 125, "error"},
+    {"nothing expected, not exercised", NULL, 0, 1, {N}, 125, "not-exercised"},
+    {"no trial at all", "clean", 0, 0, {0}, 125, "not-exercised"},
+};
+
+static struct finding finding(const char *signature, const char *known_id, bool suspect) {
+    struct finding f = {.kind = FINDING_DOUBLE_FREE, .suspect = suspect};
+    f.signature = copy_text(signature);
+    f.known_id = known_id ? copy_text(known_id) : NULL;
+    return f;
+}
+
+static struct trial_result trial(int verdict) {
+    struct trial_result r = {.verdict = (enum verdict)verdict,
+                             .exercised = verdict != N && verdict != E,
+                             .reason =
+                                 format_text("because of %s", verdict_name((enum verdict)verdict)),
+                             .json = json_pack("{s:s}", "id", "t")};
+    if (verdict == R || verdict == O) {
+        r.finding = allocate(3, sizeof *r.finding);
+        r.finding[r.n_findings++] = finding("double-free:use=a", "bug#1", false);
+        r.finding[r.n_findings++] = finding("leak:alloc=b", NULL, false);
+        r.finding[r.n_findings++] = finding("crash", NULL, true);
+    }
+    return r;
+}
+
+static const json_t *last(struct results *rs, const char *list) {
+    const json_t *all = json_object_get(results_json(rs), list);
+    return json_array_get(all, json_array_size(all) - 1);
+}
+
+static void test_case(struct results *rs, size_t i) {
+    struct trial_result results[5];
+    struct verdict_row row = {.scenario = "s",
+                              .expected = cases[i].expected,
+                              .rate = cases[i].rate,
+                              .ranks = 2,
+                              .again = "holdpoint run s"};
+    int reproduced = 0, exercised = 0;
+    for (int t = 0; t < cases[i].n; t++) {
+        results[t] = trial(cases[i].verdict[t]);
+        reproduced += cases[i].verdict[t] == R;
+        exercised += results[t].exercised;
+    }
+    int status = results_add(rs, &row, results, cases[i].n);
+    const char *verdict;
+    int as_expected, trials, got_exercised, got_reproduced;
+    check(status == cases[i].status, cases[i].name);
+    check(json_unpack((json_t *)last(rs, "verdicts"), "{s:s,s:b,s:i,s:i,s:i}", "verdict", &verdict,
+                      "as_expected", &as_expected, "trials", &trials, "exercised", &got_exercised,
+                      "reproduced", &got_reproduced) == 0,
+          cases[i].name);
+    check(strcmp(verdict, cases[i].row) == 0, cases[i].name);
+    check(as_expected == (cases[i].status == 0) && trials == cases[i].n, cases[i].name);
+    check(got_exercised == exercised && got_reproduced == reproduced, cases[i].name);
+    for (int t = 0; t < cases[i].n; t++)
+        trial_result_free(&results[t]);
+}
+
+static void test_signatures(struct results *rs) {
+    struct trial_result results[2] = {trial(R), trial(R)};
+    struct verdict_row row = {.scenario = "s", .expected = "clean", .again = "again"};
+    results_add(rs, &row, results, 2);
+    const json_t *v = last(rs, "verdicts"), *list = json_object_get(v, "signatures");
+    check(json_array_size(list) == 2, "each signature once, no suspects");
+    check(strcmp(json_string_value(json_array_get(list, 0)), "bug#1") == 0,
+          "the public id where it is known");
+    check(strcmp(json_string_value(json_array_get(list, 1)), "leak:alloc=b") == 0,
+          "the signature where it is not");
+    check(strcmp(json_string_value(json_object_get(v, "reason")), "because of reproduced") == 0,
+          "the reason of a surprise");
+    check(strcmp(json_string_value(json_object_get(last(rs, "trials"), "again")), "again") == 0,
+          "the command that repeats a trial");
+    trial_result_free(&results[0]);
+    trial_result_free(&results[1]);
+}
+
+static void test_skip(struct results *rs) {
+    struct verdict_row row = {.scenario = "ompi", .variant = "installed", .expected = "reproduced"};
+    results_skip(rs, &row, "Open MPI is not installed");
+    const json_t *v = last(rs, "verdicts");
+    check(json_is_true(json_object_get(v, "skipped")), "a skipped row says so");
+    check(strcmp(json_string_value(json_object_get(v, "reason")), "Open MPI is not installed") == 0,
+          "a skipped row names what is missing");
+    check(json_integer_value(json_object_get(v, "status")) == 125, "a skipped row cannot tell");
+}
+
+static void test_file(struct results *rs) {
+    char dir[] = "/tmp/holdpoint.test.XXXXXX";
+    struct complaints c = {0};
+    check(mkdtemp(dir) != NULL, "a folder for the test");
+    AUTO_TEXT file = format_text("%s/results.json", dir);
+    check(results_write(rs, file, &c), "the file is written");
+    json_t *back = json_load_file(file, 0, NULL);
+    check(json_equal(back, results_json(rs)), "what is read back is what was written");
+    check(strcmp(json_string_value(json_object_get(back, "schema")), "holdpoint-results/1") == 0,
+          "the schema");
+    json_decref(back);
+    unlink(file);
+    check(rmdir(dir) == 0, "no temporary file is left");
+    check(!results_write(rs, file, &c) && c.count == 1 && strstr(c.text, "--out"),
+          "a folder that is gone: what to do is said");
+    complaints_clear(&c);
+}
+
+int main(void) {
+    struct results *rs = results_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        test_case(rs, i);
+    test_signatures(rs);
+    test_skip(rs);
+    test_file(rs);
+    results_free(rs);
+    printf("  %d checks of verdict rows and the file: %s\n", checked, failed ? "FAILED" : "ok");
+    return failed;
+}
