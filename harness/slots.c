@@ -119,7 +119,7 @@ void slots_free(struct module_slots *m) {
     free(m->import);
     free(m->exported);
     free(m->path);
-    *m = (struct module_slots){NULL};
+    *m = (struct module_slots){0};
 }
 
 bool slots_exports(const struct module_slots *m, const char *function) {

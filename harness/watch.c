@@ -31,7 +31,7 @@ void watch_begin(struct watch *w, struct board *b) {
 void watch_free(struct watch *w) {
     free(w->slot);
     free(w->rank_ended);
-    *w = (struct watch){NULL};
+    *w = (struct watch){0};
 }
 
 /* ---- processes ---- */
