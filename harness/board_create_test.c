@@ -152,7 +152,7 @@ static void test_faults(void) {
         "faults:\n  - {at: init_step, rank: 0, do: fail, return: -1}\n"
         "  - {at: fence_done, rank: 0, do: hold, until: init_returned, for: 2s}\n"
         "  - {at: init_step, do: fail, errno: ECONNRESET, prob: 0.1, seed: 7}\n"
-        "  - {at: init_step, do: fail, return: arg4, prob: 0.0000011, seed: 7}\n"
+        "  - {at: init_step, do: fail, return: arg3, prob: 0.0000011, seed: 7}\n"
         "  - {at: fence_done, do: repeat}\n"
         "env: {1: {A: b}}\n",
         2, 1.5);
@@ -165,7 +165,7 @@ static void test_faults(void) {
     CHECK(f[1].action == FAULT_HOLD && f[1].until == 2 && f[1].ns == 3000000000u, "hold, scaled");
     CHECK(f[2].prob_ppm == 100000 && f[2].seed == 7 && f[2].error_number == 104 && f[2].ret == -1,
           "prob is %u ppm", f[2].prob_ppm);
-    CHECK(f[3].return_is_arg && f[3].ret == 3 && f[3].prob_ppm == 2, "arg4, %u ppm", f[3].prob_ppm);
+    CHECK(f[3].return_is_arg && f[3].ret == 3 && f[3].prob_ppm == 2, "arg3, %u ppm", f[3].prob_ppm);
     CHECK(f[4].action == FAULT_REPEAT && f[4].times == 2, "repeat is twice unless it says more");
     CHECK(b->point[0].in_fault && b->point[1].in_fault && b->point[2].in_fault, "in_fault");
     CHECK(b->point[2].side == SIDE_RETURN, "side");

@@ -379,14 +379,14 @@ static bool read_return(struct yaml_tree *t, yaml_node_t *v, void *into) {
     fault->has_return = true;
     if (number_from_text(text, &fault->ret))
         return true;
-    if (strncmp(text, "arg", 3) == 0 && text[3] >= '1' && text[3] <= '6' && !text[4]) {
+    if (strncmp(text, "arg", 3) == 0 && text[3] >= '0' && text[3] <= '5' && !text[4]) {
         fault->return_is_arg = true;
-        fault->ret = text[3] - '1';
+        fault->ret = text[3] - '0';
         return true;
     }
     return tree_complain(t, v,
                          "'%.80s' is no return value: write a number such as -1 or 0x10, or "
-                         "arg1 to arg6 for an argument of the call",
+                         "arg0 to arg5 for an argument of the call",
                          text);
 }
 
@@ -505,7 +505,7 @@ static char *describe_fault(const struct plan *p, const struct plan_fault *f) {
     if (f->rank >= 0)
         append(&text, format_text(" rank %d", f->rank));
     if (f->return_is_arg)
-        append(&text, format_text(" return arg%d", (int)f->ret + 1));
+        append(&text, format_text(" return arg%d", (int)f->ret));
     else if (f->has_return)
         append(&text, format_text(" return %lld", (long long)f->ret));
     if (f->error_number)

@@ -38,7 +38,7 @@ static const char everything[] =
     "  - {at: late, do: delay, for: 10ms, every: 2, from: 3, to: 9}\n"
     "  - {at: late, do: hold, until: outer, rank: 1, for: 1s}\n"
     "  - {at: outer, do: fail, return: 0x10, errno: ECONNRESET}\n"
-    "  - {at: outer, do: fail, return: arg4, nth: 7}\n"
+    "  - {at: outer, do: fail, return: arg3, nth: 7}\n"
     "  - {at: outer, do: fail, errno: 11}\n"
     "  - {at: late, do: drop, prob: 0.5, seed: 18}\n"
     "  - {at: late, do: repeat, times: 3}\n"
@@ -92,7 +92,7 @@ static void test_faults(const struct plan *p) {
               !f[2].return_is_arg,
           "fail");
     CHECK(f[3].return_is_arg && f[3].ret == 3 && f[3].nth == 7, "argument 4 has index 3");
-    CHECK(strcmp(f[3].text, "fail outer return arg4 nth 7") == 0, "text \"%s\"", f[3].text);
+    CHECK(strcmp(f[3].text, "fail outer return arg3 nth 7") == 0, "text \"%s\"", f[3].text);
     CHECK(f[4].error_number == 11 && f[4].ret == -1, "errno alone returns -1");
     CHECK(f[5].action == FAULT_DROP && f[5].prob == 0.5 && f[5].seed == 18, "drop");
     CHECK(f[6].action == FAULT_REPEAT && f[6].times == 3, "repeat");
@@ -220,8 +220,8 @@ static const struct {
      "the name of a point must be a single value"},
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: fail, errno: ECONRESET}]\n",
      ":3:35: 'ECONRESET' is no errno: write a name such as ECONNRESET"},
-    {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: fail, return: arg0}]\n",
-     "'arg0' is no return value"},
+    {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: fail, return: arg6}]\n",
+     "'arg6' is no return value"},
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: signal, signal: SIGTREM}]\n",
      "write a name such as SIGTERM"},
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, nth: 1..}]\n",

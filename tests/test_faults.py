@@ -24,7 +24,7 @@ int main(void) {
 
 
 def test_fail_may_return_an_argument(lab):
-    r = lab.run("plan: argument\n" + A + "faults: [{at: a, do: fail, return: arg1}]",
+    r = lab.run("plan: argument\n" + A + "faults: [{at: a, do: fail, return: arg0}]",
                 'int main(void) { printf("%d %d\\n", a(5), body_ran(\'a\')); return 0; }')
     assert lines(r) == ["5 0"] and r.verdict == "clean", r
 
