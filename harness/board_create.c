@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "allocate.h"
+#include "board_map.h"
 
 /* ---- where it lies ---- */
 
@@ -152,11 +153,10 @@ static bool allocate_file(int fd, const char *path, uint64_t bytes, struct compl
 }
 
 static struct board *map(int fd, uint64_t bytes, const char *path, struct complaints *c) {
-    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapped != MAP_FAILED)
-        return mapped;
-    complain(c, path, 0, 0, "the board cannot be mapped: %s", strerror(errno));
-    return NULL;
+    struct board *b = board_map(fd, bytes);
+    if (!b)
+        complain(c, path, 0, 0, "the board cannot be mapped: %s", strerror(errno));
+    return b;
 }
 
 /* The file with `fixed` at its start, mapped; the magic comes last. */
@@ -237,7 +237,7 @@ static struct board *open_whole(int fd, const char *path, struct complaints *c) 
     if (!problem)
         return b;
     complain(c, path, 0, 0, "cannot be used: %s; run the trial again", problem);
-    munmap(b, bytes);
+    board_unmap(b);
     return NULL;
 }
 
@@ -253,6 +253,5 @@ struct board *board_open(const char *path, struct complaints *c) {
 }
 
 void board_close(struct board *b) {
-    if (b)
-        munmap(b, b->total_bytes);
+    board_unmap(b);
 }

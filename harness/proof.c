@@ -137,7 +137,7 @@ static bool rank_checked_in(const struct board *b, int rank, bool *only_shells) 
     *only_shells = true;
     for (uint32_t i = 0; i < b->n_slots; i++) {
         const struct board_slot *s = &board_slots(b)[i];
-        if (!slot_checked_in(s) || s->rank != rank)
+        if (!slot_checked_in(s) || slot_lost_its_program(s) || s->rank != rank)
             continue;
         any = true;
         *only_shells &= slot_is_shell(s);
@@ -176,6 +176,9 @@ static char *why_absent(const struct record *e, const struct board_slot *s) {
     char sentence[600];
     if (s && *s->problem)
         return copy_text(s->problem);
+    if (s && slot_lost_its_program(s))
+        return format_text("%s executed another program, which did not check in: the preload was lost",
+                           s->program);
     if (command) {
         program_look(command, &p);
         if (program_problem(&p, sentence, sizeof sentence))
@@ -187,9 +190,6 @@ static char *why_absent(const struct record *e, const struct board_slot *s) {
         return copy_text(
             "it was never started through `holdpoint rank`: does the launch line start that "
             "many ranks, and each through it?");
-    if (atomic_load(&s->state) == SLOT_EXECING)
-        return copy_text(
-            "it executed another program, which did not check in: the preload was lost");
     return copy_text(
         "it was started, but the shim was not loaded: something took LD_PRELOAD out of the "
         "environment, or a program without the shim was executed");

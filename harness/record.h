@@ -39,6 +39,8 @@ enum { SLOT_EXIT_UNKNOWN = -1 };
 
 bool slot_is_used(const struct board_slot *s);
 bool slot_checked_in(const struct board_slot *s);
+/* It executed another program, which never checked in. */
+bool slot_lost_its_program(const struct board_slot *s);
 bool slot_is_shell(const struct board_slot *s);
 /* Exit status, 128 + signal, or SLOT_EXIT_UNKNOWN. */
 int slot_exit(const struct board_slot *s);

@@ -38,6 +38,10 @@ bool slot_checked_in(const struct board_slot *s) {
     return slot_is_used(s) && atomic_load(&s->checked_in_ns) != 0;
 }
 
+bool slot_lost_its_program(const struct board_slot *s) {
+    return slot_checked_in(s) && atomic_load(&s->execs) >= atomic_load(&s->incarnation);
+}
+
 bool slot_is_shell(const struct board_slot *s) {
     static const char *const shells[] = {"sh",  "bash", "dash", "zsh",    "ksh",
                                          "csh", "tcsh", "fish", "busybox"};

@@ -63,13 +63,16 @@ static bool exec_begins(const char *program) {
     a.n_attrs = 1;
     if (a.hook != BOARD_NONE)
         engine_arrive(&a);
+    atomic_fetch_add(&process_slot()->execs, 1);
     atomic_store(&process_slot()->state, SLOT_EXECING);
     return true;
 }
 
 static int exec_failed(bool began, int result) {
-    if (began)
+    if (began) {
+        atomic_fetch_sub(&process_slot()->execs, 1);
         atomic_store(&process_slot()->state, SLOT_ALIVE);
+    }
     return result;
 }
 

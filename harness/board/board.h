@@ -235,6 +235,7 @@ struct board_slot {
     uint32_t node;
     _Atomic uint32_t pid;
     _Atomic uint32_t incarnation; /* + 1 at every check-in of this process: exec counts */
+    _Atomic uint32_t execs;       /* programs that this process went on to; each has to check in again */
     uint32_t is_follower;         /* a descendant that `follow` let in */
     _Atomic uint64_t started_ns, checked_in_ns, ended_ns;
     _Atomic int32_t exit_code;
