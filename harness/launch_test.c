@@ -117,6 +117,28 @@ static void by_user(struct trial *t) {
     launch_free(&l);
 }
 
+/* A component that is a sanitized library needs its runtime first in a program that is not
+ * sanitized. */
+static void sanitized_component(struct trial *t) {
+    struct launch l;
+    char problem[400] = "";
+    AUTO_TEXT library = format_text("%s/l.so", folder);
+    AUTO_TEXT command =
+        format_text("echo 'int f;' | gcc -shared -fPIC -fsanitize=address -x c - -o '%s'", library);
+    if (system(command) != 0) {
+        expect(false, "the test's library cannot be built");
+        return;
+    }
+    t->launcher = LAUNCHER_LOCAL;
+    t->component_file = library;
+    expect(launch_prepare(t, &l, problem, sizeof problem), problem);
+    const char *runtime = l.n ? value_of(l.command[0].env, "HOLDPOINT_RUNTIME") : NULL;
+    expect(runtime && *runtime == '/' && strstr(runtime, "libasan.so"),
+           "the component's sanitizer runtime is not arranged");
+    t->component_file = NULL;
+    launch_free(&l);
+}
+
 int main(void) {
     char *argv[] = {"./app", "argument", NULL};
     struct trial t = {.dir = folder, .argv = argv, .ranks = 3};
@@ -129,6 +151,7 @@ int main(void) {
     local(&t);
     by_mpirun(&t);
     by_user(&t);
+    sanitized_component(&t);
     AUTO_TEXT command = format_text("rm -rf '%s'", folder);
     if (system(command) != 0)
         failures++;

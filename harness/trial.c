@@ -129,7 +129,7 @@ static uint64_t cpu_of(const struct tree *t) {
 
 static void note_progress(struct run *r, const struct tree *t, uint64_t log_bytes, uint64_t now) {
     uint64_t activity = watch_activity(&r->watch) + log_bytes, cpu = cpu_of(t);
-    if (r->still_ns && !has_moved(r, activity, cpu, now))
+    if (r->still_ns && !watch_is_holding(&r->watch) && !has_moved(r, activity, cpu, now))
         return;
     r->still_ns = now;
     r->still_cpu = cpu;

@@ -379,6 +379,25 @@ uint64_t watch_activity(const struct watch *w) {
     return sum;
 }
 
+static bool is_fault_holding(const struct watch *w, uint32_t i) {
+    const struct board_fault_count *c = &w->b->fault_count[i];
+    uint32_t ended = atomic_load(&c->released) + atomic_load(&c->timed_out);
+    return w->b->fault[i].action == FAULT_HOLD && atomic_load(&c->fired) > ended &&
+           !party_lost(w, atomic_load(&c->party));
+}
+
+bool watch_is_holding(const struct watch *w) {
+    for (uint32_t i = 0; i < w->b->n_seqs; i++)
+        for (uint32_t c = 0; c < w->b->n_claims; c++)
+            if (is_running(w, &board_seqs(w->b)[i]) && claim_is_held(w, &board_seqs(w->b)[i], c) &&
+                atomic_load(&board_seqs(w->b)[i].claim[c].standing) == 1)
+                return true;
+    for (uint32_t i = 0; i < w->b->n_faults; i++)
+        if (is_fault_holding(w, i))
+            return true;
+    return false;
+}
+
 void watch_end_all(struct watch *w, const char *why, uint64_t now) {
     for (uint32_t i = 0; i < w->b->n_seqs; i++) {
         struct board_seq *s = &board_seqs(w->b)[i];

@@ -44,6 +44,10 @@ void watch_rank_ended(struct watch *w, int rank, pid_t pid, int status, uint64_t
 /* Has anything moved that only a live program moves? A number that changes when it has. */
 uint64_t watch_activity(const struct watch *w);
 
+/* Does a thread stand at a gate or in a hold of ours? Then nothing moves because we want it so, and
+ * that ends by the plan's own timeout. */
+bool watch_is_holding(const struct watch *w);
+
 /* Ends every sequence that is still running as lost: the runner stops the trial because of `why`.
  */
 void watch_end_all(struct watch *w, const char *why, uint64_t now);

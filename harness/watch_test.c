@@ -317,6 +317,7 @@ static void overdue(void) {
     check_in(0, 0, (uint32_t)getpid());
     pid_t child = start_claimant(true);
     uint64_t now = steps_now();
+    expect(watch_is_holding(&watch), "a standing claimant is not called held");
     watch_round(&watch, now + 900 * MILLISECOND);
     expect(board_seq_end(atomic_load(&seq->state)) == SEQ_RUNNING,
            "the runner ends a hold too early");
@@ -324,6 +325,7 @@ static void overdue(void) {
     expect(board_seq_end(atomic_load(&seq->state)) == SEQ_TIMEOUT &&
                strstr(seq->detail, "reach mark"),
            "the runner does not end an overdue hold");
+    expect(!watch_is_holding(&watch), "after its end a sequence is called holding");
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     end();
