@@ -1,13 +1,11 @@
 /* Workload `init`: MPI_Init, then wait until the file named by the first argument exists, at most STAY_SECONDS. A
  * plain MPI program; rank 0 of it is the one whose init a plan lets fail.
  * Prints how init ended, so that a trial in which nothing failed does not count. */
-#include <fcntl.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,53 +24,17 @@ static __attribute__((noinline)) int initialise(int *argc, char ***argv) {
     return failed;
 }
 
-/* Open MPI ends the whole job once one rank has left without MPI_Finalize, so the failed rank stays until the others
- * are through their init. Each of those says so by a file in the job's folder for temporary files. */
-static void name_of(char *name, size_t size, int rank) {
-    const char *folder = getenv("TMPDIR");
-    snprintf(name, size, "%s/init-done.%d", folder ? folder : "/tmp", rank);
-}
-
-static void say_done(int rank) {
-    char name[1024];
-    name_of(name, sizeof name, rank);
-    int fd = open(name, O_WRONLY | O_CREAT, 0600);
-    if (fd >= 0)
-        close(fd);
-}
-
-static bool all_done(int ranks) {
-    for (int rank = 1; rank < ranks; rank++) {
-        char name[1024];
-        struct stat st;
-        name_of(name, sizeof name, rank);
-        if (stat(name, &st))
-            return false;
-    }
-    return true;
-}
-
-static void pause_shortly(void) {
-    struct timespec t = {0, 50000000};
-    nanosleep(&t, NULL);
-}
-
-static int number(const char *variable, int otherwise) {
-    const char *value = getenv(variable);
-    return value ? atoi(value) : otherwise;
-}
-
 int main(int argc, char **argv) {
-    int rank = number("OMPI_COMM_WORLD_RANK", 0), ranks = number("OMPI_COMM_WORLD_SIZE", 1);
-    const char *file = argc > 1 ? argv[1] : "/nonexistent";
+    const char *file = argc > 1 ? argv[1] : "/nonexistent", *rank = getenv("OMPI_COMM_WORLD_RANK");
     int failed = initialise(&argc, &argv);
     printf("holdpoint-workload: done init=%s code=%d\n", failed ? "fails" : "ok", failed);
     fflush(stdout);
-    if (!failed)
-        say_done(rank);
-    for (int i = 0; (failed || rank) && i < STAY_SECONDS * 20 && access(file, F_OK); i++)
-        pause_shortly();
-    for (int i = 0; failed && i < STAY_SECONDS * 20 && !all_done(ranks); i++)
-        pause_shortly();
+    /* The peers of a failed rank come through their init only when it has left: the last fence waits for it. Then
+     * Open MPI ends the whole job, since one rank has left without MPI_Finalize. */
+    bool is_peer = rank && strcmp(rank, "0");
+    for (int i = 0; (failed || is_peer) && i < STAY_SECONDS * 20 && access(file, F_OK); i++) {
+        struct timespec t = {0, 50000000};
+        nanosleep(&t, NULL);
+    }
     _exit(0);
 }
