@@ -50,9 +50,9 @@ def test_hold_until_a_points_side_is_reached(lab):
 
 
 def test_hold_that_ended_by_timeout_is_not_exercised(lab):
-    r = lab.run("plan: hold\ntimeout: 700ms\n" + A_B + "faults: [{at: a, do: hold, until: b}]", HOLD % "")
+    r = lab.run("plan: hold\ntimeout: 700ms\n" + A_B + "faults: [{at: a, do: hold, until: b}]", HOLD % "if (getpid() == 1) b(1);")
     in_order(r, "main", "a returned")
-    assert r.verdict == "not-exercised", r
+    assert r.verdict == "not-exercised" and "hold a" in r.reason, r
 
 
 @pytest.mark.parametrize("fault, kind", [("do: crash", "crash"), ("do: signal, signal: SIGABRT", "abort")])

@@ -2,6 +2,7 @@
 
 The functions a() to e() do nothing and are hooked in the plans; what was held is seen from the order of
 the lines that the program says."""
+import json
 import time
 
 import pytest
@@ -41,12 +42,14 @@ points: {a: {hook: "call:libt.so!a", rank: 0}, b: {hook: "call:libt.so!b", rank:
 steps: [reach a, reach b, pass a]
 """, """
 int main(void) {
-    if (atoi(getenv("HOLDPOINT_RANK")) == 0) { a(1); say("rank 0 passed"); }
-    else { nap(300); say("rank 1 at b"); b(1); }
+    int rank = atoi(getenv("HOLDPOINT_RANK")); struct timespec t;
+    if (rank == 0) a(1); else nap(300);
+    clock_gettime(CLOCK_MONOTONIC, &t); printf("%d at %ld.%09ld\\n", rank, t.tv_sec, t.tv_nsec);
+    if (rank == 1) b(1);
     return 0;
 }""", ranks=2)
-    in_order(r, "rank 1 at b", "rank 0 passed")
-    assert r.verdict == "clean", r
+    at = {line.split()[0]: float(line.split()[2]) for line in lines(r)}
+    assert at["1"] < at["0"] and r.verdict == "clean", (at, r)
 
 
 def test_step_01_scope_rank_gives_each_rank_its_own_sequence(lab):
@@ -391,28 +394,32 @@ int main(void) {
     assert r.verdict == "not-exercised" and point(r, "a")["arrivals"] == 0, r
 
 
-@pytest.mark.parametrize("end", ["_exit(0)", "kill(getpid(), SIGKILL)", 'execl("/bin/true", "true", (char *)0)'])
+@pytest.mark.parametrize("end", ["_exit(0)", "kill(getpid(), SIGKILL)", 'execl("/bin/sleep", "sleep", "3", (char *)0)'])
 def test_step_12_a_claimant_that_ends_or_execs_makes_its_step_lost(lab, end):
     started = time.monotonic()
     r = lab.run("""
 plan: lost
-points: {a: {hook: "call:libt.so!a", rank: 1}, b: {hook: "call:libt.so!b", rank: 0}, c: {hook: "call:libt.so!c", rank: 0}}
-steps: [reach a, pass b, reach c, pass a]
+points:
+  a: {hook: "call:libt.so!a", rank: 1}
+  b: {hook: "call:libt.so!b", rank: 0}
+  c: {hook: "call:libt.so!c", rank: 0}
+steps: [reach a, reach c, pass a, pass b]
 timeout: 20s
 """, """
 static void *t(void *x) { a(1); return x; }
 int main(void) {
-    if (atoi(getenv("HOLDPOINT_RANK")) == 0) { b(1); nap(1000); return 0; }
+    if (atoi(getenv("HOLDPOINT_RANK")) == 0) { b(1); say("rank 0 passed"); if (getpid() == 1) c(1); return 0; }
     go(t); nap(300); %s; return 1;
 }""" % end, ranks=2)
-    assert "lost" in r.steps.values() and r.verdict in ("not-exercised", "other-finding"), r
-    assert r.steps["reach c"] != "done" and time.monotonic() - started < 12, r
+    assert "rank 0 passed" in lines(r) and "lost" in r.steps.values() and undone(r, "reach c", "pass a", "pass b"), r
+    assert "`pass a`" in json.dumps(r.trial["steps"]) and time.monotonic() - started < 16, r.trial["steps"]
 
 
 TIMEOUT = """
 plan: timeout
-points: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}, c: {hook: "call:libt.so!c"}, d: {hook: "call:libt.so!d"}}
-steps: [reach a, reach b, pass a, reach c, pass d]
+points: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}, c: {hook: "call:libt.so!c"},
+  d: {hook: "call:libt.so!d"}, late: {hook: "call:libt.so!e"}}
+steps: [reach a, reach b, pass a, reach c, pass d, pass late]
 timeout: 700ms
 """
 TIMEOUT_C = """
@@ -422,7 +429,8 @@ int main(void) {
     struct timespec from, to; clock_gettime(CLOCK_MONOTONIC, &from);
     pthread_t h = go(held), o = go(other); join(h); join(o); clock_gettime(CLOCK_MONOTONIC, &to);
     printf("ms %ld\\n", (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000);
-    b(1); c(1); d(1); return 0;
+    b(1); c(1); d(1); e(1); clock_gettime(CLOCK_MONOTONIC, &from);
+    printf("late %ld\\n", (from.tv_sec - to.tv_sec) * 1000 + (from.tv_nsec - to.tv_nsec) / 1000000); return 0;
 }"""
 
 
@@ -454,14 +462,15 @@ int main(void) { pthread_t h = go(held); nap(900); b(1); nap(900); c(1); nap(900
 
 
 def test_step_14_after_a_timeout_all_gates_open(lab):
-    r = lab.run(TIMEOUT, TIMEOUT_C, arguments=["--timeout", "20s"])
+    r = lab.run(TIMEOUT, TIMEOUT_C)
     assert {"a returned", "d returned"} <= set(lines(r)) and milliseconds(r) < 3000, r
+    assert next(int(line.split()[1]) for line in lines(r) if line.startswith("late ")) < 500, r
 
 
 def test_step_14_no_later_step_is_done_after_a_timeout(lab):
     r = lab.run(TIMEOUT, TIMEOUT_C)
     assert r.steps["reach a"] == "done" and r.steps["reach b"] == "timeout", r
-    assert undone(r, "pass a", "reach c", "pass d"), r
+    assert undone(r, "pass a", "reach c", "pass d", "pass late"), r
     assert r.verdict == "not-exercised" and "reach b" in r.reason, r
 
 

@@ -27,9 +27,9 @@ WRONG = [
         ("b->step[i].point == point &&", "(b->step[i].point == point || (i = i + 1) < b->n_steps) &&"),
         ("uint64_t expected = i; /* running */", "uint64_t expected = atomic_load(&s->state);")],
         f"{RULES}::test_step_01_strictly_in_the_order_of_the_file"),
-    Wrong("a claimed gate is claimed again", STEPS, [
-        ("if (!atomic_compare_exchange_strong(&s->claim[claim].owner, &nobody, party))\n        return false;",
-         "atomic_store(&s->claim[claim].owner, party + nobody);"),],
+    Wrong("a claimed gate is claimed again", ENGINE, [
+        ("if (!owner && a->claim == BOARD_NONE && steps_claim(s, claim, me, n, steps_now())) {",
+         "if (a->claim == BOARD_NONE && (atomic_store(&s->claim[claim].owner, me), true)) {")],
         f"{RULES}::test_step_04_first_arrival_claims_and_is_held_before_its_turn_and_others_go_through"),
     Wrong("a claimant is released before its pass", STEPS, [
         ("return passed(b, s, claim) ||", "return passed(b, s, claim) || atomic_load(&s->claim[claim].standing) ||")],
@@ -47,9 +47,9 @@ WRONG = [
          "               uint64_t now) {\n    if (why == SEQ_TIMEOUT) {\n"
          "        complete(b, s, board_seq_next(atomic_load(&s->state)), 1, 0, 1, now);\n        return true;\n    }\n")],
         f"{RULES}::test_step_13_a_hold_ends_by_timeout"),
-    Wrong("gates stay closed after a timeout", STEPS, [
-        ("board_seq_end(atomic_load_explicit(&s->state, memory_order_acquire)) != SEQ_RUNNING;",
-         "board_seq_end(atomic_load_explicit(&s->state, memory_order_acquire)) == SEQ_LOST;")],
+    Wrong("gates stay closed after a timeout", ENGINE, [
+        ("if (board_seq_end(atomic_load(&s->state)) != SEQ_RUNNING || claim == BOARD_NONE)", "if (claim == BOARD_NONE)"),
+        ("if (steps_released(process->board, s, claim) || stopping())", "if (stopping())")],
         f"{RULES}::test_step_14_after_a_timeout_all_gates_open"),
     Wrong("points are never disarmed", STEPS, [
         ("return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;", "return true;")],
