@@ -330,21 +330,6 @@ static void check_holds(const struct board *b, struct sentences *s) {
     }
 }
 
-static void check_completions(const struct board *b, struct sentences *s) {
-    for (uint32_t i = 0; i < b->n_slots; i++) {
-        const struct board_slot *slot = &board_slots(b)[i];
-        uint32_t promised = atomic_load(&slot->promised), delivered = atomic_load(&slot->delivered),
-                 dropped = atomic_load(&slot->dropped);
-        if (!slot_is_used(slot) || delivered + dropped >= promised ||
-            rank_ended_by_plan(b, slot->rank))
-            continue;
-        say(s, "rank %d, process %u: %u of %u promised completions were not delivered", slot->rank,
-            atomic_load(&slot->pid), promised - delivered - dropped, promised);
-    }
-}
-
-/* ---- outcome ---- */
-
 static const struct outcome *outcome_of(const struct trial *t, int rank) {
     static const struct outcome exits_with_0 = {.rank = -1};
     const struct outcome *all = &exits_with_0;
@@ -356,6 +341,22 @@ static const struct outcome *outcome_of(const struct trial *t, int rank) {
     }
     return all;
 }
+
+static void check_completions(const struct record *e, struct sentences *s) {
+    const struct board *b = e->board;
+    for (uint32_t i = 0; i < b->n_slots; i++) {
+        const struct board_slot *slot = &board_slots(b)[i];
+        uint32_t promised = atomic_load(&slot->promised), delivered = atomic_load(&slot->delivered),
+                 dropped = atomic_load(&slot->dropped);
+        if (!slot_is_used(slot) || delivered + dropped >= promised ||
+            rank_ended_by_plan(b, slot->rank) || outcome_of(e->trial, slot->rank)->cut_off)
+            continue;
+        say(s, "rank %d, process %u: %u of %u promised completions were not delivered", slot->rank,
+            atomic_load(&slot->pid), promised - delivered - dropped, promised);
+    }
+}
+
+/* ---- outcome ---- */
 
 static const char *done_line(const struct record *e, int rank) {
     for (int i = e->logs.n_notes - 1; i >= 0; i--)
@@ -411,7 +412,7 @@ static void check_outcome(const struct record *e, struct sentences *s) {
         bool only_shells;
         if (!rank_checked_in(e->board, r, &only_shells))
             continue; /* that it never checked in says it all */
-        if (o->rank < 0 && rank_ended_by_plan(e->board, r))
+        if (o->cut_off || (o->rank < 0 && rank_ended_by_plan(e->board, r)))
             continue;
         check_exit(e, o, r, s);
         if (e->trial->needs_mark && !done)
@@ -469,7 +470,7 @@ void proof_make(const struct record *e, struct proof *p) {
     check_steps(e->board, &p->missing);
     p->exercised = p->missing.n == 0;
     check_holds(e->board, &p->missing);
-    check_completions(e->board, &p->missing);
+    check_completions(e, &p->missing);
     check_outcome(e, &p->missing);
     check_component(e, &p->missing);
 }

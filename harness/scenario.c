@@ -136,6 +136,7 @@ static bool read_outcome(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const struct tree_key keys[] = {
         {"rank", read_outcome_rank, offsetof(struct outcome, rank), TREE_OPTIONAL},
         {"exit", read_outcome_exit, offsetof(struct outcome, exit_status), TREE_OPTIONAL},
+        {"cut-off", tree_bool, offsetof(struct outcome, cut_off), TREE_OPTIONAL},
         {0},
     };
     static const struct tree_schema schema = {"an outcome", keys, read_outcome_attribute};

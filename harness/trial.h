@@ -15,6 +15,7 @@ struct outcome_attr { char *key, *value; };
 struct outcome {
     int rank; /* -1: every rank that no other entry names */
     int exit_status;    /* default 0; -1: any */
+    bool cut_off;       /* the launcher may end this rank midway: nothing of its end is asked */
     struct outcome_attr attr[8]; /* on the line "holdpoint-workload: done key=value …" that the rank prints */
     int n_attrs;
 };

@@ -60,8 +60,8 @@ static json_t *outcome_json(const struct outcome *o) {
     json_t *attributes = json_object();
     for (int i = 0; i < o->n_attrs; i++)
         json_object_set_new(attributes, o->attr[i].key, json_string(o->attr[i].value));
-    return json_pack("{s:i,s:i,s:o}", "rank", o->rank, "exit_status", o->exit_status, "attributes",
-                     attributes);
+    return json_pack("{s:i,s:i,s:b,s:o}", "rank", o->rank, "exit_status", o->exit_status,
+                     "cut_off", o->cut_off, "attributes", attributes);
 }
 
 bool trial_save(const struct trial *t, struct complaints *c) {
@@ -125,10 +125,12 @@ static bool read_outcomes(json_t *from, struct trial *t) {
         return false;
     json_array_foreach(from, i, entry) {
         struct outcome *o = &t->outcome[t->n_outcomes++];
-        if (json_unpack(entry, "{s:i,s:i,s:o}", "rank", &o->rank, "exit_status", &o->exit_status,
-                        "attributes", &attributes) != 0 ||
+        int cut_off;
+        if (json_unpack(entry, "{s:i,s:i,s:b,s:o}", "rank", &o->rank, "exit_status",
+                        &o->exit_status, "cut_off", &cut_off, "attributes", &attributes) != 0 ||
             !read_attributes(attributes, o))
             return false;
+        o->cut_off = cut_off != 0;
     }
     return json_is_array(from);
 }
