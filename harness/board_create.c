@@ -172,7 +172,6 @@ static struct board *publish(int fd, const char *path, const struct plan *p,
     for (uint32_t i = 0; i < b->n_seqs; i++)
         board_seqs(b)[i].rank = p->scope_rank ? p->ranks[i] : -1;
     b->constant_sum = board_constant_sum(b);
-    atomic_thread_fence(memory_order_release);
     memcpy(b->magic, BOARD_MAGIC, sizeof b->magic);
     return b;
 }
@@ -207,6 +206,7 @@ struct board *board_create(const char *dir, const struct plan *p, int n_ranks, d
     }
     struct board *fixed = allocate(1, sizeof *fixed);
     fixed->version = BOARD_VERSION;
+    fixed->layout = BOARD_LAYOUT;
     fixed->header_bytes = sizeof *fixed;
     lay_out(fixed, p, n_ranks);
     struct board *b = NULL;

@@ -131,7 +131,9 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
         t->board = board_create(t->dir, t->plan, t->ranks, t->time_scale, t->name, shim, c);
     ready = ready && t->board && trial_save(t, c);
     if (ready) {
+        progress_begin(t->name);
         trial_run(t, &ending, c);
+        progress_end();
         collect_trial(t, &ending, r->known, r->signature, result, c);
         if (result->json) {
             char *trial_folder = text("trials/%s", t->id);

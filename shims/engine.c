@@ -230,7 +230,7 @@ static void at_mark(uint16_t point, uint32_t n) {
         event_write(EVENT_STEP, point, (uint16_t)next, BOARD_NONE, n, 0);
 }
 
-/* The thread is about to enter the call: the runner watches whether it falls asleep in it. */
+/* The thread is about to enter the call: the runner shall watch whether it falls asleep in it, from begin_sleep on. */
 static void watch_sleep(uint16_t point, uint32_t n) {
     struct board *b = process->board;
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++) {
@@ -241,11 +241,19 @@ static void watch_sleep(uint16_t point, uint32_t n) {
         s->point = point;
         s->seq = (uint16_t)(process->seq - board_seqs(b));
         s->arrival = n;
-        atomic_fetch_or(&s->inside, 1);
         thread_self.sleeping++;
         return;
     }
     process_table_full(TABLE_SLEEPERS);
+}
+
+/* All holds and delays of this arrival are over, the call itself comes next. */
+static void begin_sleep(void) {
+    struct board *b = process->board;
+    board_party me = self();
+    for (int i = 0; i < BOARD_MAX_SLEEPERS; i++)
+        if (atomic_load(&b->sleeper[i].party) == me)
+            atomic_fetch_or(&b->sleeper[i].inside, 1);
 }
 
 static void end_sleep(uint16_t hook) {
@@ -255,7 +263,7 @@ static void end_sleep(uint16_t hook) {
         struct board_sleeper *s = &b->sleeper[i];
         if (atomic_load(&s->party) != me || (hook != BOARD_NONE && b->point[s->point].hook != hook))
             continue;
-        atomic_fetch_add(&s->inside, 1);
+        atomic_store(&s->inside, (atomic_load(&s->inside) | 1) + 1); /* even, and never the same again */
         atomic_store(&s->party, 0);
         thread_self.sleeping--;
     }
@@ -480,6 +488,8 @@ void engine_arrive(struct arrival *a) {
         a->must_wait = true;
     else if (a->claim != BOARD_NONE || a->crowd_claim != BOARD_NONE || a->faults)
         engine_wait(a);
+    if (a->side == SIDE_ENTER && t->sleeping && !a->must_wait)
+        begin_sleep();
 }
 
 void engine_thread_ends(void) {

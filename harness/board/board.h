@@ -315,6 +315,7 @@ struct board {
     char magic[8];
     uint32_t version, header_bytes; /* sizeof(struct board) */
     uint64_t total_bytes;
+    uint64_t layout;                /* BOARD_LAYOUT: sizes of what lies on the board */
     uint64_t constant_sum;          /* FNV-1a over the constant part, see board_constant_sum */
 
     /* constant */
@@ -349,6 +350,12 @@ struct board {
     struct board_finding finding[BOARD_MAX_FINDINGS];
     /* then: struct board_rank[n_ranks], board_seq[n_seqs], board_slot[n_slots], board_ring[n_rings] */
 };
+
+/* Two builds that disagree about a structure must not share a board. */
+#define BOARD_LAYOUT                                                                               \
+    ((uint64_t)sizeof(struct board) * 31 + sizeof(struct board_rank) * 37 +                        \
+     sizeof(struct board_seq) * 41 + sizeof(struct board_slot) * 43 + sizeof(struct board_ring) * 47 + \
+     sizeof(struct board_finding) * 53)
 
 static inline struct board_rank *board_ranks(const struct board *b) {
     return (struct board_rank *)((char *)(uintptr_t)b + b->at_ranks);

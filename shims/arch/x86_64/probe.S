@@ -19,7 +19,7 @@
         /* Unwinders tell frames apart by their CFA, and the probed frame's is the stack pointer here. So the stub's is
          * put 8 above it, where no aligned frame's can be, and the stack pointer of the caller is given by a rule. */
         .cfi_def_cfa rsp, 8
-        .cfi_val_offset rsp, -8
+        .cfi_escape 0x14, 0x07, 0x01    /* val_offset of rsp: CFA - 8; clang's assembler lacks the directive */
         /* val_expression of column 16, the return address: pc, dup, +12, load 4 bytes, sign-extend, +, load */
         .cfi_escape 0x16, 0x10, 15, 0x80, 0x00, 0x12, 0x23, 12, 0x94, 4, 0x08, 32, 0x24, 0x08, 32, 0x26, 0x22, 0x06
         /* Unwinders look one byte before a return address: this pad makes that byte ours. */
