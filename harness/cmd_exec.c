@@ -11,20 +11,25 @@
 
 static void usage(FILE *to) {
     fputs("usage: holdpoint exec --plan FILE [options] -- COMMAND…\n"
-          "Runs COMMAND under a plan. The command may be a launch line of your own that starts its ranks through\n"
-          "`holdpoint rank`: holdpoint exec --plan FILE --ranks 32 -- mpirun -np 32 holdpoint rank ./app\n"
+          "Runs COMMAND under a plan. The command may be a launch line of your own that starts its "
+          "ranks through\n"
+          "`holdpoint rank`: holdpoint exec --plan FILE --ranks 32 -- mpirun -np 32 holdpoint rank "
+          "./app\n"
           "  --plan FILE            the plan (see `holdpoint plan check`)\n"
           "  --ranks N              ranks to start, or that your launch line starts (default 1)\n"
           "  --launcher local|mpirun  how to start them (default local)\n"
           "  --trials N             how often (default 1)\n"
-          "  --expect VERDICT       reproduced, clean, …: what counts as expected; without it: findings are exit 1\n"
+          "  --expect VERDICT       reproduced, clean, …: what counts as expected; without it: "
+          "findings are exit 1\n"
           "  --sanitizer address|thread  must be active in every rank\n"
           "  --timeout T            limit of one trial (default 60s and 2s a rank)\n"
-          "  --stall T              no thread ran and nothing moved for so long: a hang (default 30s, 0s: off)\n"
+          "  --stall T              no thread ran and nothing moved for so long: a hang (default "
+          "30s, 0s: off)\n"
           "  --time-scale X         stretches every hold, delay and limit\n"
           "  --out DIR              where results.json and the trials go (default reports/latest)\n"
           "  --keep                 keep the boards of all trials\n"
-          "exit: 0 as expected or clean, 1 not as expected or findings, 125 cannot tell, 129 usage, 130 interrupted\n",
+          "exit: 0 as expected or clean, 1 not as expected or findings, 125 cannot tell, 129 "
+          "usage, 130 interrupted\n",
           to);
 }
 
@@ -32,8 +37,9 @@ static void usage(FILE *to) {
 static bool is_launch_line(char **command) {
     for (int i = 0; command[i]; i++) {
         char *copy = strdup(command[i]), *file = basename(copy);
-        bool yes = !strcmp(file, "holdpoint-rank") ||
-                   (!strcmp(file, "holdpoint") && command[i + 1] && !strcmp(command[i + 1], "rank"));
+        bool yes =
+            !strcmp(file, "holdpoint-rank") ||
+            (!strcmp(file, "holdpoint") && command[i + 1] && !strcmp(command[i + 1], "rank"));
         free(copy);
         if (yes && i > 0)
             return true;
@@ -63,15 +69,27 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
     bool own_line = is_launch_line(o->rest);
     int ranks = o->ranks ? o->ranks : own_line ? ranks_of_launch_line(o->rest) : 1;
     if (ranks < 1 || ranks > BOARD_MAX_RANKS) {
-        complain(c, NULL, 0, 0, "your launch line starts ranks through `holdpoint rank`, but how many? add --ranks N");
+        complain(
+            c, NULL, 0, 0,
+            "your launch line starts ranks through `holdpoint rank`, but how many? add --ranks N");
         return ROW_USAGE;
     }
     char *line = again(argc, argv), *copy = strdup(o->rest[0]);
     struct known_list known = {0};
     struct row r = {
-        .head = {.scenario = "exec", .variant = "given", .component = "", .workload = basename(copy), .plan = o->plan,
-                 .launcher = own_line ? "own" : o->launcher == LAUNCHER_MPIRUN ? "mpirun" : "local", .gpu = "none",
-                 .ranks = ranks, .expected = o->expect, .rate = 1, .again = line},
+        .head = {.scenario = "exec",
+                 .variant = "given",
+                 .component = "",
+                 .workload = basename(copy),
+                 .plan = o->plan,
+                 .launcher = own_line                         ? "own"
+                             : o->launcher == LAUNCHER_MPIRUN ? "mpirun"
+                                                              : "local",
+                 .gpu = "none",
+                 .ranks = ranks,
+                 .expected = o->expect,
+                 .rate = 1,
+                 .again = line},
         .plan_file = o->plan,
         .known = &known,
         .argv = o->rest,

@@ -11,13 +11,16 @@
 int cmd_rank(int argc, char **argv) {
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
         puts("usage: holdpoint rank COMMAND…\n"
-             "Starts COMMAND as one rank of the trial whose board HOLDPOINT_BOARD names, with the shim loaded into it.\n"
-             "Launchers use it: holdpoint exec --plan FILE --ranks 32 -- mpirun -np 32 holdpoint rank ./app");
+             "Starts COMMAND as one rank of the trial whose board HOLDPOINT_BOARD names, with the "
+             "shim loaded into it.\n"
+             "Launchers use it: holdpoint exec --plan FILE --ranks 32 -- mpirun -np 32 holdpoint "
+             "rank ./app");
         return 0;
     }
     char *program = parts_find("holdpoint-rank");
     if (!program) {
-        fputs("holdpoint: holdpoint-rank is missing beside this program: build it with `make`\n", stderr);
+        fputs("holdpoint: holdpoint-rank is missing beside this program: build it with `make`\n",
+              stderr);
         return 125;
     }
     argv[0] = program;

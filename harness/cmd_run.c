@@ -14,26 +14,29 @@
 #include <unistd.h>
 
 static void usage(FILE *to) {
-    fputs("usage: holdpoint run SCENARIO… [options]      (a name under scenarios/, or a folder)\n"
-          "       holdpoint run --all [options]\n"
-          "Runs each scenario's plans on its variants and compares with what the scenario expects.\n"
-          "  --variant V            only this variant\n"
-          "  --plan P               only this plan (a name of the scenario, or a plan file)\n"
-          "  --workload W           only this workload\n"
-          "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless --expect says else\n"
-          "  --expect VERDICT       reproduced, clean, not-exercised or other-finding\n"
-          "  --ranks N              this many ranks, in place of the scenario's\n"
-          "  --trials N             trials of each\n"
-          "  --launcher local|mpirun\n"
-          "  --timeout T            limit of one trial\n"
-          "  --time-scale X         stretches every hold, delay and limit\n"
-          "  --out DIR              where results.json and the trials go (default reports/latest)\n"
-          "  --keep                 keep the boards of all trials\n"
-          "exit: 0 as expected, 1 not as expected, 125 cannot tell, 129 usage, 130 interrupted\n",
-          to);
+    fputs(
+        "usage: holdpoint run SCENARIO… [options]      (a name under scenarios/, or a folder)\n"
+        "       holdpoint run --all [options]\n"
+        "Runs each scenario's plans on its variants and compares with what the scenario expects.\n"
+        "  --variant V            only this variant\n"
+        "  --plan P               only this plan (a name of the scenario, or a plan file)\n"
+        "  --workload W           only this workload\n"
+        "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless "
+        "--expect says else\n"
+        "  --expect VERDICT       reproduced, clean, not-exercised or other-finding\n"
+        "  --ranks N              this many ranks, in place of the scenario's\n"
+        "  --trials N             trials of each\n"
+        "  --launcher local|mpirun\n"
+        "  --timeout T            limit of one trial\n"
+        "  --time-scale X         stretches every hold, delay and limit\n"
+        "  --out DIR              where results.json and the trials go (default reports/latest)\n"
+        "  --keep                 keep the boards of all trials\n"
+        "exit: 0 as expected, 1 not as expected, 125 cannot tell, 129 usage, 130 interrupted\n",
+        to);
 }
 
-/* The worst so far: a usage error and an interruption first, then what cannot be told, then a surprise. */
+/* The worst so far: a usage error and an interruption first, then what cannot be told, then a
+ * surprise. */
 static int worse(int a, int b) {
     static const int order[] = {ROW_INTERRUPTED, ROW_USAGE, 1, 125, 0};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -54,8 +57,10 @@ struct run {
 
 /* ---- the component ---- */
 
-/* The folder or file that {component} stands for; NULL: this machine lacks it, `missing` says what. Owned. */
-static char *component_path(const struct run *run, const struct scenario_variant *v, char *missing, size_t size) {
+/* The folder or file that {component} stands for; NULL: this machine lacks it, `missing` says what.
+ * Owned. */
+static char *component_path(const struct run *run, const struct scenario_variant *v, char *missing,
+                            size_t size) {
     char path[PATH_MAX];
     if (run->o->component && !v->name)
         return realpath(run->o->component, NULL);
@@ -75,11 +80,13 @@ static char *component_path(const struct run *run, const struct scenario_variant
 }
 
 /* What the results call it. */
-static void component_name(const struct scenario_variant *v, const char *path, char *name, size_t size) {
+static void component_name(const struct scenario_variant *v, const char *path, char *name,
+                           size_t size) {
     if (v->find && !strcmp(v->find, "open-mpi")) {
         int version = launch_open_mpi_version(launch_mpirun_version());
         const char *digits = strpbrk(launch_mpirun_version(), "0123456789");
-        snprintf(name, size, "Open MPI %.*s", version ? (int)strcspn(digits, " \n") : 0, digits ? digits : "");
+        snprintf(name, size, "Open MPI %.*s", version ? (int)strcspn(digits, " \n") : 0,
+                 digits ? digits : "");
     } else {
         snprintf(name, size, "%s", v->name ? v->name : path);
     }
@@ -92,14 +99,18 @@ static char *replace_component(const char *word, const char *component) {
     char *made = NULL;
     if (!at)
         return strdup(word);
-    if (asprintf(&made, "%.*s%s%s", (int)(at - word), word, component, at + strlen("{component}")) < 0)
+    if (asprintf(&made, "%.*s%s%s", (int)(at - word), word, component, at + strlen("{component}")) <
+        0)
         abort();
     return made;
 }
 
-/* Program and arguments; a relative program lies in the scenario's build folder. NULL-terminated, owned. */
-static char **workload_command(const struct run *run, const struct scenario_workload *w, const char *component) {
-    char *line = strdup(w->program), *rest = line, **argv = calloc(strlen(line) / 2 + 2, sizeof *argv);
+/* Program and arguments; a relative program lies in the scenario's build folder. NULL-terminated,
+ * owned. */
+static char **workload_command(const struct run *run, const struct scenario_workload *w,
+                               const char *component) {
+    char *line = strdup(w->program), *rest = line,
+         **argv = calloc(strlen(line) / 2 + 2, sizeof *argv);
     int n = 0;
     for (char *word; argv && (word = strsep(&rest, " \t"));)
         if (*word)
@@ -123,15 +134,18 @@ static void free_words(char **words) {
     free(words);
 }
 
-struct wanted_library { const char *name; char path[PATH_MAX]; };
+struct wanted_library {
+    const char *name;
+    char path[PATH_MAX];
+};
 static void look_for_library(const char *name, const char *path, void *data) {
     struct wanted_library *w = data;
     if (!strcmp(name, w->name))
         snprintf(w->path, sizeof w->path, "%s", path);
 }
 
-/* The file that must be seen mapped: the scenario's `component: {file: NAME}` among the program's libraries, or the
- * program itself. */
+/* The file that must be seen mapped: the scenario's `component: {file: NAME}` among the program's
+ * libraries, or the program itself. */
 static void component_file(const struct run *run, const char *program, char *path, size_t size) {
     snprintf(path, size, "%s", program);
     if (!run->s->component_file)
@@ -145,7 +159,8 @@ static void component_file(const struct run *run, const char *program, char *pat
 
 /* ---- one row ---- */
 
-static const char *expectation(const struct run *run, const struct scenario_plan *p, const char *variant, double *rate) {
+static const char *expectation(const struct run *run, const struct scenario_plan *p,
+                               const char *variant, double *rate) {
     *rate = 1;
     if (run->o->expect)
         return run->o->expect;
@@ -162,9 +177,9 @@ static const char *expectation(const struct run *run, const struct scenario_plan
 static char *again_line(const struct run *run, const struct verdict_row *h) {
     char *line = NULL;
     const char *component = run->o->component;
-    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d --keep", run->s->name,
-                 component ? "component" : "variant", component ? component : h->variant, h->plan, h->workload,
-                 h->ranks) < 0)
+    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d --keep",
+                 run->s->name, component ? "component" : "variant",
+                 component ? component : h->variant, h->plan, h->workload, h->ranks) < 0)
         abort();
     return line;
 }
@@ -176,8 +191,8 @@ static uint64_t limit_of(const struct run *run, const struct scenario_workload *
     return base + w->timeout_per_rank_ns * (uint64_t)ranks;
 }
 
-static void run_row(struct run *run, const struct scenario_variant *v, const struct scenario_plan *p,
-                    const struct scenario_workload *w, int ranks) {
+static void run_row(struct run *run, const struct scenario_variant *v,
+                    const struct scenario_plan *p, const struct scenario_workload *w, int ranks) {
     char missing[300] = "", name[200] = "", file[PATH_MAX] = "", id[NAME_MAX];
     char *component = component_path(run, v, missing, sizeof missing);
     char **argv = workload_command(run, w, component ? component : "");
@@ -189,9 +204,14 @@ static void run_row(struct run *run, const struct scenario_variant *v, const str
         env_rank[i] = w->env[i].rank;
     }
     enum launcher launcher = run->o->launcher_given ? run->o->launcher : w->launcher;
-    struct verdict_row head = {.scenario = run->s->name, .variant = variant, .component = name, .workload = w->name,
-                               .plan = p->name, .launcher = launcher == LAUNCHER_MPIRUN ? "mpirun" : "local",
-                               .gpu = "none", .ranks = ranks};
+    struct verdict_row head = {.scenario = run->s->name,
+                               .variant = variant,
+                               .component = name,
+                               .workload = w->name,
+                               .plan = p->name,
+                               .launcher = launcher == LAUNCHER_MPIRUN ? "mpirun" : "local",
+                               .gpu = "none",
+                               .ranks = ranks};
     head.expected = expectation(run, p, v->name, &head.rate);
     if (!*missing && component && launcher == LAUNCHER_MPIRUN && !launch_mpirun_version())
         snprintf(missing, sizeof missing, "mpirun (install openmpi-bin)");
@@ -201,7 +221,8 @@ static void run_row(struct run *run, const struct scenario_variant *v, const str
     head.again = again;
     if (!component || *missing) {
         results_skip(run->results, &head, *missing ? missing : "the component");
-        printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name, *missing ? missing : "the component");
+        printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name,
+               *missing ? missing : "the component");
         run->status = worse(run->status, 0);
     } else {
         component_name(v, component, name, sizeof name);
@@ -209,15 +230,29 @@ static void run_row(struct run *run, const struct scenario_variant *v, const str
         snprintf(id, sizeof id, "%s-%s-%s-%s-r%d", run->s->name, variant, p->name, w->name, ranks);
         const struct outcomes *outcome = p->outcome.n ? &p->outcome : &w->outcome;
         char plan_file[PATH_MAX];
-        snprintf(plan_file, sizeof plan_file, "%s%s%s", p->line ? run->s->dir : "", p->line ? "/" : "", p->file);
-        struct row r = {.head = head, .plan_file = plan_file, .signature = p->signature, .known = &run->known,
-                        .argv = argv, .launcher = launcher,
-                        .trials = run->o->trials ? run->o->trials : run->s->trials, .keep = run->o->keep,
-                        .time_scale = run->o->time_scale, .limit_ns = limit_of(run, w, ranks),
+        snprintf(plan_file, sizeof plan_file, "%s%s%s", p->line ? run->s->dir : "",
+                 p->line ? "/" : "", p->file);
+        struct row r = {.head = head,
+                        .plan_file = plan_file,
+                        .signature = p->signature,
+                        .known = &run->known,
+                        .argv = argv,
+                        .launcher = launcher,
+                        .trials = run->o->trials ? run->o->trials : run->s->trials,
+                        .keep = run->o->keep,
+                        .time_scale = run->o->time_scale,
+                        .limit_ns = limit_of(run, w, ranks),
                         .stall_ns = run->o->stall_given ? run->o->stall_ns : run->s->stall_ns,
-                        .needs_mark = w->needs_mark, .sanitizer = v->sanitizer, .component_file = file,
-                        .outcome = outcome->of, .n_outcomes = outcome->n,
-                        .env = env, .env_rank = env_rank, .n_env = w->n_env, .out = run->out, .id = id};
+                        .needs_mark = w->needs_mark,
+                        .sanitizer = v->sanitizer,
+                        .component_file = file,
+                        .outcome = outcome->of,
+                        .n_outcomes = outcome->n,
+                        .env = env,
+                        .env_rank = env_rank,
+                        .n_env = w->n_env,
+                        .out = run->out,
+                        .id = id};
         run->status = worse(run->status, row_run(&r, run->results, run->c));
     }
     run->rows++;
@@ -228,14 +263,16 @@ static void run_row(struct run *run, const struct scenario_variant *v, const str
 
 /* ---- which rows ---- */
 
-static bool workload_fits(const struct run *run, const struct scenario_workload *w, const struct scenario_plan *p,
-                          const char *variant) {
-    if (run->o->workload ? strcmp(run->o->workload, w->name) : (p->workload && strcmp(p->workload, w->name)))
+static bool workload_fits(const struct run *run, const struct scenario_workload *w,
+                          const struct scenario_plan *p, const char *variant) {
+    if (run->o->workload ? strcmp(run->o->workload, w->name)
+                         : (p->workload && strcmp(p->workload, w->name)))
         return false;
     return !variant || scenario_fits(w, variant);
 }
 
-static void run_plan_on(struct run *run, const struct scenario_variant *v, const struct scenario_plan *p) {
+static void run_plan_on(struct run *run, const struct scenario_variant *v,
+                        const struct scenario_plan *p) {
     for (int i = 0; i < run->s->n_workloads; i++) {
         const struct scenario_workload *w = &run->s->workload[i];
         if (!workload_fits(run, w, p, v->name))
@@ -259,9 +296,10 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
     if (run->o->component && scenario_variant_named(run->s, run->o->component) >= 0)
         only = run->o->component;
     else if (run->o->component) {
-        struct scenario_variant given = {.find = run->s->component_kind && !strcmp(run->s->component_kind, "prefix")
-                                                      ? run->s->component_what
-                                                      : NULL};
+        struct scenario_variant given = {.find = run->s->component_kind &&
+                                                         !strcmp(run->s->component_kind, "prefix")
+                                                     ? run->s->component_what
+                                                     : NULL};
         run_plan_on(run, &given, p);
         return;
     }
@@ -272,10 +310,11 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
     }
 }
 
-static void complain_unknown(struct run *run, const char *what, const char *name, const char *const *known, size_t n) {
+static void complain_unknown(struct run *run, const char *what, const char *name,
+                             const char *const *known, size_t n) {
     const char *near = nearest_name(name, known, n);
-    complain(run->c, run->s->file, 0, 0, "there is no %s `%s`%s%s%s", what, name, near ? "; did you mean `" : "",
-             near ? near : "", near ? "`?" : "");
+    complain(run->c, run->s->file, 0, 0, "there is no %s `%s`%s%s%s", what, name,
+             near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
     run->status = ROW_USAGE;
 }
 
@@ -302,7 +341,9 @@ static bool names_are_known(struct run *run) {
 }
 
 static void run_plans(struct run *run) {
-    if (run->o->plan && strchr(run->o->plan, '/')) { /* a plan file of the user's own, on the scenario's workloads */
+    if (run->o->plan &&
+        strchr(run->o->plan,
+               '/')) { /* a plan file of the user's own, on the scenario's workloads */
         struct scenario_plan own = {.name = run->o->plan, .file = run->o->plan};
         char *slash = strrchr(run->o->plan, '/');
         own.name = slash + 1;

@@ -25,7 +25,9 @@ static void usage(FILE *to) {
           to);
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-8s  %s\n", command[i].name, command[i].what);
-    fputs("Each has its own --help. Exit: 0 as expected, 1 not as expected, 125 cannot tell, 129 usage.\n", to);
+    fputs("Each has its own --help. Exit: 0 as expected, 1 not as expected, 125 cannot tell, 129 "
+          "usage.\n",
+          to);
 }
 
 int main(int argc, char **argv) {

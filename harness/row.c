@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The workload's environment becomes part of the plan, so that holdpoint-rank finds it on the board. The plan's own
- * entries come last and win. */
+/* The workload's environment becomes part of the plan, so that holdpoint-rank finds it on the
+ * board. The plan's own entries come last and win. */
 static bool add_environment(const struct row *r, struct plan *p, struct complaints *c) {
     if (p->n_env + r->n_env > BOARD_MAX_ENV) {
-        complain(c, r->plan_file, 0, 0, "more than %d environment entries with those of the workload", BOARD_MAX_ENV);
+        complain(c, r->plan_file, 0, 0,
+                 "more than %d environment entries with those of the workload", BOARD_MAX_ENV);
         return false;
     }
     memmove(p->env + r->n_env, p->env, (size_t)p->n_env * sizeof *p->env);
@@ -60,8 +61,8 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
         abort();
     t->id = text("%s-t%d", r->id, number);
     t->dir = text("%s/trials/%s", r->out, t->id);
-    t->name = text("%s %s, %s, %d rank%s, trial %d of %d", r->head.scenario, r->head.variant, r->head.plan, r->head.ranks,
-                   r->head.ranks == 1 ? "" : "s", number, r->trials);
+    t->name = text("%s %s, %s, %d rank%s, trial %d of %d", r->head.scenario, r->head.variant,
+                   r->head.plan, r->head.ranks, r->head.ranks == 1 ? "" : "s", number, r->trials);
     t->argv = copy_words(r->argv);
     t->ranks = r->head.ranks;
     t->launcher = r->launcher;
@@ -75,7 +76,8 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
     for (int i = 0; i < r->n_outcomes; i++) {
         t->outcome[i] = r->outcome[i];
         for (int k = 0; k < r->outcome[i].n_attrs; k++)
-            t->outcome[i].attr[k] = (struct outcome_attr){strdup(r->outcome[i].attr[k].key), strdup(r->outcome[i].attr[k].value)};
+            t->outcome[i].attr[k] = (struct outcome_attr){strdup(r->outcome[i].attr[k].key),
+                                                          strdup(r->outcome[i].attr[k].value)};
     }
     t->n_outcomes = r->n_outcomes;
     t->plan = p;
@@ -89,7 +91,8 @@ static bool make_folder(const char *path, struct complaints *c) {
         if (slash)
             *slash = '\0';
         if (mkdir(part, 0755) && errno != EEXIST) {
-            complain(c, part, 0, 0, "cannot make this folder: %s; choose another with --out", strerror(errno));
+            complain(c, part, 0, 0, "cannot make this folder: %s; choose another with --out",
+                     strerror(errno));
             return false;
         }
         if (!slash)
@@ -108,7 +111,8 @@ static bool remove_earlier(const char *dir, struct complaints *c) {
     board_remove(dir);
     if (access(dir, F_OK) || !nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
         return true;
-    complain(c, dir, 0, 0, "an earlier trial's folder cannot be removed: %s; remove it or choose another --out",
+    complain(c, dir, 0, 0,
+             "an earlier trial's folder cannot be removed: %s; remove it or choose another --out",
              strerror(errno));
     return false;
 }
@@ -119,13 +123,15 @@ static void drop_board(const struct trial *t, const struct trial_result *result,
         board_remove(t->dir);
 }
 
-static bool run_one(const struct row *r, struct trial *t, struct trial_result *result, bool *interrupted,
-                    struct complaints *c) {
+static bool run_one(const struct row *r, struct trial *t, struct trial_result *result,
+                    bool *interrupted, struct complaints *c) {
     struct ending ending = {.launcher_status = -1};
     char *shim = parts_find("libholdpoint.so");
     if (!shim)
-        complain(c, NULL, 0, 0, "libholdpoint.so lies neither beside this program nor where `make install` puts it: build it "
-                                "with `make`");
+        complain(c, NULL, 0, 0,
+                 "libholdpoint.so lies neither beside this program nor where `make install` puts "
+                 "it: build it "
+                 "with `make`");
     bool ready = shim && remove_earlier(t->dir, c) && make_folder(t->dir, c);
     if (ready)
         t->board = board_create(t->dir, t->plan, t->ranks, t->time_scale, t->name, shim, c);
@@ -162,19 +168,23 @@ static struct plan *read_plan(const struct row *r, struct complaints *c) {
     return p;
 }
 
-/* The row, as results.json has it, in one line for people; the reason below it when the verdict is a surprise. */
-static void print_row(const json_t *v) {
+/* The row, as results.json has it, in one line for people; the reason below it when the verdict is
+ * a surprise. */
+static void print_row(FILE *to, const json_t *v) {
     const char *reason = json_string_value(json_object_get(v, "reason"));
     bool as_expected = json_is_true(json_object_get(v, "as_expected"));
-    printf("%-4s %s  %s  %s  %lld rank%s  %s: %lld of %lld trials\n", as_expected ? "ok" : "NOT",
-           json_string_value(json_object_get(v, "scenario")), json_string_value(json_object_get(v, "variant")),
-           json_string_value(json_object_get(v, "plan")), json_integer_value(json_object_get(v, "ranks")),
-           json_integer_value(json_object_get(v, "ranks")) == 1 ? "" : "s",
-           json_string_value(json_object_get(v, "verdict")), json_integer_value(json_object_get(v, "of_verdict")),
-           json_integer_value(json_object_get(v, "trials")));
+    fprintf(to, "%-4s %s  %s  %s  %lld rank%s  %s: %lld of %lld trials\n",
+            as_expected ? "ok" : "NOT", json_string_value(json_object_get(v, "scenario")),
+            json_string_value(json_object_get(v, "variant")),
+            json_string_value(json_object_get(v, "plan")),
+            json_integer_value(json_object_get(v, "ranks")),
+            json_integer_value(json_object_get(v, "ranks")) == 1 ? "" : "s",
+            json_string_value(json_object_get(v, "verdict")),
+            json_integer_value(json_object_get(v, "of_verdict")),
+            json_integer_value(json_object_get(v, "trials")));
     if (reason && *reason && !as_expected)
-        printf("     %s\n", reason);
-    fflush(stdout);
+        fprintf(to, "     %s\n", reason);
+    fflush(to);
 }
 
 /* A misspelt function shows only in that nothing arrives: name the ones that are near. */
@@ -208,8 +218,11 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
         struct verdict_row head = r->head;
         head.plan_read = shown;
         status = results_add(rs, &head, result, done);
-        print_row(json_array_get(json_object_get(results_json(rs), "verdicts"),
-                                 json_array_size(json_object_get(results_json(rs), "verdicts")) - 1));
+        /* The program's own output has stdout to itself. */
+        print_row(
+            r->live ? stderr : stdout,
+            json_array_get(json_object_get(results_json(rs), "verdicts"),
+                           json_array_size(json_object_get(results_json(rs), "verdicts")) - 1));
         if (status == 125)
             print_doubts(r, shown);
     }

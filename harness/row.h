@@ -5,31 +5,32 @@
 #include "collect.h"
 
 struct row {
-    struct verdict_row head;   /* head.plan_read is filled in by row_run */
+    struct verdict_row head; /* head.plan_read is filled in by row_run */
     const char *plan_file, *signature;
     const struct known_list *known;
-    char **argv;               /* the workload's command, owned by the caller */
+    char **argv; /* the workload's command, owned by the caller */
     enum launcher launcher;
     int trials;
-    bool live;                 /* copy the ranks' output as it comes */
-    bool keep;                 /* keep the boards of all trials */
+    bool live; /* copy the ranks' output as it comes */
+    bool keep; /* keep the boards of all trials */
     double time_scale;
     uint64_t limit_ns, stall_ns; /* unscaled */
     bool needs_mark;
     const char *sanitizer, *component_file;
     const struct outcome *outcome;
     int n_outcomes;
-    const char *const *env;    /* "KEY=VALUE" for all ranks or one: see env_rank */
+    const char *const *env; /* "KEY=VALUE" for all ranks or one: see env_rank */
     const int *env_rank;
     int n_env;
-    const char *out;           /* folder of the results */
-    const char *id;            /* file name, unique in `out` */
+    const char *out; /* folder of the results */
+    const char *id;  /* file name, unique in `out` */
 };
 
 enum { ROW_USAGE = 129, ROW_INTERRUPTED = 130 };
 
-/* Runs them, adds them to `rs`, prints the row's line to stdout. Returns 0 as expected, 1 not, 125 could not tell,
- * ROW_USAGE when the plan was refused (complained), ROW_INTERRUPTED after Ctrl-C. */
+/* Runs them, adds them to `rs`, prints the row's line to stdout. Returns 0 as expected, 1 not, 125
+ * could not tell, ROW_USAGE when the plan was refused (complained), ROW_INTERRUPTED after Ctrl-C.
+ */
 int row_run(const struct row *r, struct results *rs, struct complaints *c);
 
 #endif

@@ -1,5 +1,6 @@
-/* Hooking exported functions by relocation slots (design.md, way 2). Patching runs under the loader's lock, in
- * the constructor or when the loader tells of new objects; call_entered and returned run on any thread. */
+/* Hooking exported functions by relocation slots (design.md, way 2). Patching runs under the
+ * loader's lock, in the constructor or when the loader tells of new objects; call_entered and
+ * returned run on any thread. */
 #include "call.h"
 #include "arch/x86_64/arch.h"
 #include "engine.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* One way a function is reached: a hook of the plan and the definition that the slots would have led to. */
+/* One way a function is reached: a hook of the plan and the definition that the slots would have
+ * led to. */
 struct site {
     uint16_t hook;
     const void *original;
@@ -39,7 +41,8 @@ void call_start(void) {
     }
 }
 
-/* The stub of a site, and right after it a function that returns the stub's address (an IFUNC resolver). */
+/* The stub of a site, and right after it a function that returns the stub's address (an IFUNC
+ * resolver). */
 static unsigned char *stub_of(uint32_t index) {
     return code + (size_t)index * 2 * ARCH_STUB_BYTES;
 }
@@ -53,8 +56,9 @@ static unsigned char *site_stub(uint16_t hook, const void *original) {
         process_table_full(TABLE_TRAMPOLINES);
         return NULL;
     }
-    /* The page is in use once it holds a stub, so it is never without its execute permission: a second, writable
-     * view would do as well, but a hardened kernel allows this change where it allows that one. */
+    /* The page is in use once it holds a stub, so it is never without its execute permission: a
+     * second, writable view would do as well, but a hardened kernel allows this change where it
+     * allows that one. */
     if (mprotect(code, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC)) {
         process_problem("the kernel refuses writable code: no call: hook is bound");
         return NULL;
@@ -69,20 +73,22 @@ static unsigned char *site_stub(uint16_t hook, const void *original) {
 
 /* ---- which definition a slot leads to ---- */
 
-static const void *address_of(const struct object *o, const ElfW(Sym) *s) {
+static const void *address_of(const struct object *o, const ElfW(Sym) * s) {
     const void *address = (const void *)(o->base + s->st_value);
     if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC)
         address = ((const void *(*)(void))(uintptr_t)address)();
     return address;
 }
 
-/* The definition that the loader would find: first the objects loaded at start, in order, then the object itself,
- * then the others. Our own object is passed over. */
+/* The definition that the loader would find: first the objects loaded at start, in order, then the
+ * object itself, then the others. Our own object is passed over. */
 static const struct object *definer(const struct object *user, const char *name) {
     for (int round = 0; round < 3; round++) {
         unsigned i = 0;
         for (struct object *o; (o = objects_next(&i));) {
-            bool now = round == 0 ? o->at_start : round == 1 ? o == user : !o->at_start && o != user;
+            bool now = round == 0   ? o->at_start
+                       : round == 1 ? o == user
+                                    : !o->at_start && o != user;
             if (now && !o->is_ours && object_symbol(o, name))
                 return o;
         }
@@ -90,12 +96,14 @@ static const struct object *definer(const struct object *user, const char *name)
     return NULL;
 }
 
-/* Where the slot leads now or would lead, when that is the function the hook means; NULL when it is not. */
+/* Where the slot leads now or would lead, when that is the function the hook means; NULL when it is
+ * not. */
 static const void *target(const struct object *user, const struct board_hook *h, const char *name,
                           uintptr_t value, bool unrelocated) {
     const char *module = board_string(process->board, h->module);
     const struct object *at = unrelocated ? NULL : objects_at(value);
-    /* A slot that leads into its own object is lazy, unless the object itself defines the function there. */
+    /* A slot that leads into its own object is lazy, unless the object itself defines the function
+     * there. */
     const ElfW(Sym) *own = at == user ? object_symbol(user, name) : NULL;
     if (at && at != user && !at->is_ours)
         return at->is_sanitizer || object_matches(at, module) ? (const void *)value : NULL;
@@ -104,7 +112,8 @@ static const void *target(const struct object *user, const struct board_hook *h,
     const struct object *o = definer(user, name);
     if (!o || !(o->is_sanitizer || object_matches(o, module)))
         return NULL;
-    if (unrelocated && !o->at_start && ELF64_ST_TYPE(object_symbol(o, name)->st_info) == STT_GNU_IFUNC)
+    if (unrelocated && !o->at_start &&
+        ELF64_ST_TYPE(object_symbol(o, name)->st_info) == STT_GNU_IFUNC)
         return NULL; /* its resolver cannot run yet */
     /* A hook of ours may stand first (pthread_create): keep it in the chain. */
     return at && at->is_ours ? (const void *)value : address_of(o, object_symbol(o, name));
@@ -115,9 +124,11 @@ static const void *target(const struct object *user, const struct board_hook *h,
 static void write_word(const struct object *o, uintptr_t *slot, uintptr_t value) {
     uintptr_t page = (uintptr_t)slot & ~(uintptr_t)4095;
     uintptr_t length = ((uintptr_t)(slot + 1) - page + 4095) & ~(uintptr_t)4095;
-    bool read_only = o->relro_low <= (uintptr_t)slot && (uintptr_t)slot < (o->relro_high & ~(uintptr_t)4095);
+    bool read_only =
+        o->relro_low <= (uintptr_t)slot && (uintptr_t)slot < (o->relro_high & ~(uintptr_t)4095);
     if (read_only && mprotect((void *)page, length, PROT_READ | PROT_WRITE)) {
-        process_problem("the kernel refuses to reopen read-only relocations (RELRO): some call: hooks are not bound");
+        process_problem("the kernel refuses to reopen read-only relocations (RELRO): some call: "
+                        "hooks are not bound");
         return;
     }
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
@@ -125,14 +136,16 @@ static void write_word(const struct object *o, uintptr_t *slot, uintptr_t value)
         mprotect((void *)page, length, PROT_READ);
 }
 
-/* The object has not been relocated: its relocation is turned into one whose resolver returns the stub, which the
- * loader treats alike under lazy and immediate binding. */
-static bool rewrite_relocation(const ElfW(Rela) *r, const struct object *o, const unsigned char *stub) {
+/* The object has not been relocated: its relocation is turned into one whose resolver returns the
+ * stub, which the loader treats alike under lazy and immediate binding. */
+static bool rewrite_relocation(const ElfW(Rela) * r, const struct object *o,
+                               const unsigned char *stub) {
     ElfW(Rela) *entry = (ElfW(Rela) *)(uintptr_t)r;
     uintptr_t page = (uintptr_t)entry & ~(uintptr_t)4095;
     uintptr_t length = ((uintptr_t)(entry + 1) - page + 4095) & ~(uintptr_t)4095;
     if (mprotect((void *)page, length, PROT_READ | PROT_WRITE)) {
-        process_problem("the kernel refuses to change a relocation of an object that is being loaded");
+        process_problem(
+            "the kernel refuses to change a relocation of an object that is being loaded");
         return false;
     }
     entry->r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
@@ -141,7 +154,7 @@ static bool rewrite_relocation(const ElfW(Rela) *r, const struct object *o, cons
     return true;
 }
 
-static void patch_slot(struct object *o, const ElfW(Rela) *r, const char *name) {
+static void patch_slot(struct object *o, const ElfW(Rela) * r, const char *name) {
     const struct board *b = process->board;
     uintptr_t *slot = (uintptr_t *)(o->base + r->r_offset);
     for (uint16_t h = 0; h < b->n_hooks; h++) {
@@ -165,7 +178,8 @@ static void patch_slot(struct object *o, const ElfW(Rela) *r, const char *name) 
     }
 }
 
-static void patch_table(struct object *o, const struct object_tables *t, const ElfW(Rela) *r, size_t n) {
+static void patch_table(struct object *o, const struct object_tables *t, const ElfW(Rela) * r,
+                        size_t n) {
     for (size_t i = 0; i < n; i++) {
         unsigned type = ELF64_R_TYPE(r[i].r_info);
         uint32_t symbol = (uint32_t)ELF64_R_SYM(r[i].r_info);
@@ -186,7 +200,8 @@ void call_patch_object(struct object *o) {
 
 /* ---- a hooked call ---- */
 
-static void returned(void *data, uintptr_t sp_after, const void *returns_to, struct probe_result *r) {
+static void returned(void *data, uintptr_t sp_after, const void *returns_to,
+                     struct probe_result *r) {
     const struct site *s = data;
     struct arrival a = ARRIVAL(s->hook, SIDE_RETURN);
     a.caller = returns_to;

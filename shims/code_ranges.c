@@ -11,7 +11,10 @@
 enum { MAX_PATTERNS = 64, MAX_RANGES = 1024 };
 static uint32_t wanted[MAX_PATTERNS];
 static unsigned n_wanted;
-static struct { uint32_t text; uintptr_t low, high; } range[MAX_RANGES];
+static struct {
+    uint32_t text;
+    uintptr_t low, high;
+} range[MAX_RANGES];
 static _Atomic unsigned n_ranges;
 
 void code_ranges_want(uint32_t text) {
@@ -39,16 +42,18 @@ static void add(uint32_t text, uintptr_t low, uintptr_t high) {
     atomic_store(&n_ranges, n + 1);
 }
 
-/* Every function in the table whose name matches. A symbol without a size reaches to its own first 4 KiB. */
-static bool scan_symbols(const struct object *o, uint32_t text, const char *function, const char *image,
-                         size_t bytes, uint32_t section_type) {
+/* Every function in the table whose name matches. A symbol without a size reaches to its own first
+ * 4 KiB. */
+static bool scan_symbols(const struct object *o, uint32_t text, const char *function,
+                         const char *image, size_t bytes, uint32_t section_type) {
     const ElfW(Ehdr) *e = (const void *)image;
     const ElfW(Shdr) *sections = (const void *)(image + e->e_shoff);
     if (e->e_shoff == 0 || e->e_shoff + (size_t)e->e_shnum * sizeof *sections > bytes)
         return false;
     for (unsigned s = 0; s < e->e_shnum; s++) {
         const ElfW(Shdr) *h = &sections[s];
-        if (h->sh_type != section_type || h->sh_link >= e->e_shnum || h->sh_offset + h->sh_size > bytes)
+        if (h->sh_type != section_type || h->sh_link >= e->e_shnum ||
+            h->sh_offset + h->sh_size > bytes)
             continue;
         const ElfW(Shdr) *names = &sections[h->sh_link];
         if (names->sh_offset + names->sh_size > bytes)
@@ -103,7 +108,8 @@ void code_ranges_object(const struct object *o) {
 bool code_ranges_match(uint32_t text, const void *address) {
     unsigned n = atomic_load(&n_ranges);
     for (unsigned i = 0; i < n; i++)
-        if (range[i].text == text && range[i].low <= (uintptr_t)address && (uintptr_t)address < range[i].high)
+        if (range[i].text == text && range[i].low <= (uintptr_t)address &&
+            (uintptr_t)address < range[i].high)
             return true;
     return false;
 }

@@ -21,7 +21,8 @@ static bool address_sanitizer_lives(void) {
     return is_poisoned(freed) != 0;
 }
 
-/* ThreadSanitizer offers no question with an answer; that its runtime is loaded and intercepts is what can be seen. */
+/* ThreadSanitizer offers no question with an answer; that its runtime is loaded and intercepts is
+ * what can be seen. */
 static bool thread_sanitizer_lives(void) {
     return dlsym(RTLD_DEFAULT, "__tsan_init") && dlsym(RTLD_DEFAULT, "__tsan_acquire");
 }

@@ -1,6 +1,6 @@
 /* The engine: an arrival is matched against the plan, counted, claimed, held, and given its faults
- * (semantics.md, Steps and Faults). Runs on any thread of a rank, also in signal handlers. May not lock, allocate
- * or call anything that is not async-signal-safe. */
+ * (semantics.md, Steps and Faults). Runs on any thread of a rank, also in signal handlers. May not
+ * lock, allocate or call anything that is not async-signal-safe. */
 #include "engine.h"
 #include "code_ranges.h"
 #include "events.h"
@@ -19,17 +19,19 @@
 
 uint16_t engine_hook_index[HOOK_COUNT] = {[0 ... HOOK_COUNT - 1] = BOARD_NONE};
 
-/* Per hook of the plan, for this process: what may come of an arrival. Constant after engine_start. */
+/* Per hook of the plan, for this process: what may come of an arrival. Constant after engine_start.
+ */
 static struct {
-    uint64_t points;       /* bit per point with this hook */
+    uint64_t points; /* bit per point with this hook */
     bool wants_return;
 } plan_hook[BOARD_MAX_HOOKS];
-static uint64_t extents;   /* points that some other point is `within` of */
-static uint64_t until;     /* points that a hold waits for */
+static uint64_t extents;     /* points that some other point is `within` of */
+static uint64_t until;       /* points that a hold waits for */
 static uint64_t role_points; /* points that hold a role's `at` */
 static struct { uint64_t faults; } at_point[BOARD_MAX_POINTS];
 
-/* Arrivals of a point counted for the whole process: high half the number of the count, low half the count. */
+/* Arrivals of a point counted for the whole process: high half the number of the count, low half
+ * the count. */
 static _Atomic uint64_t process_nth[BOARD_MAX_POINTS];
 static _Atomic uint32_t fault_arrivals[BOARD_MAX_FAULTS];
 
@@ -91,8 +93,9 @@ static board_party self(void) {
 
 /* ---- counting ---- */
 
-/* The number of this arrival in its count. A count belongs to one claim of a gate: it starts again after each
- * pass. With a role or `within` it is this thread's, with `within` of one entry (Steps 9). */
+/* The number of this arrival in its count. A count belongs to one claim of a gate: it starts again
+ * after each pass. With a role or `within` it is this thread's, with `within` of one entry (Steps
+ * 9). */
 static uint32_t count(uint16_t point, uint16_t claim) {
     const struct board_point *p = &process->board->point[point];
     uint32_t epoch = claim == BOARD_NONE ? 1u : (uint32_t)claim + 2u;
@@ -110,7 +113,7 @@ static uint32_t count(uint16_t point, uint16_t claim) {
     do {
         new = (uint32_t)(old >> 32) == epoch ? old + 1 : ((uint64_t)epoch << 32) + 1;
     } while (!atomic_compare_exchange_weak(&process_nth[point], &old, new));
-    return (uint32_t)new;
+    return (uint32_t) new;
 }
 
 /* ---- roles ---- */
@@ -133,12 +136,14 @@ static void bind_roles(const struct arrival *a, uint64_t candidates) {
 
 static bool has_role(uint16_t role) {
     return role == BOARD_NONE ||
-           (process->seq && atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) == self());
+           (process->seq &&
+            atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) == self());
 }
 
 /* ---- faults ---- */
 
-static uint64_t mix(uint64_t x) { /* splitmix64's finalizer: the same seed, rank and arrival give the same answer */
+static uint64_t
+mix(uint64_t x) { /* splitmix64's finalizer: the same seed, rank and arrival give the same answer */
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
@@ -152,7 +157,8 @@ static bool fault_fires(const struct board_fault *f, uint32_t n) {
     if ((f->from && n < f->from) || (f->to && n > f->to))
         return false;
     uint64_t key = f->seed + ((uint64_t)(uint32_t)process->rank << 32) + n;
-    return !f->prob_ppm || mix(key * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) % 1000000u < f->prob_ppm;
+    return !f->prob_ppm ||
+           mix(key * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) % 1000000u < f->prob_ppm;
 }
 
 static void choose_faults(uint16_t point, struct arrival *a) {
@@ -230,7 +236,8 @@ static void at_mark(uint16_t point, uint32_t n) {
         event_write(EVENT_STEP, point, (uint16_t)next, BOARD_NONE, n, 0);
 }
 
-/* The thread is about to enter the call: the runner shall watch whether it falls asleep in it, from begin_sleep on. */
+/* The thread is about to enter the call: the runner shall watch whether it falls asleep in it, from
+ * begin_sleep on. */
 static void watch_sleep(uint16_t point, uint32_t n) {
     struct board *b = process->board;
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++) {
@@ -263,13 +270,15 @@ static void end_sleep(uint16_t hook) {
         struct board_sleeper *s = &b->sleeper[i];
         if (atomic_load(&s->party) != me || (hook != BOARD_NONE && b->point[s->point].hook != hook))
             continue;
-        atomic_store(&s->inside, (atomic_load(&s->inside) | 1) + 1); /* even, and never the same again */
+        atomic_store(&s->inside,
+                     (atomic_load(&s->inside) | 1) + 1); /* even, and never the same again */
         atomic_store(&s->party, 0);
         thread_self.sleeping--;
     }
 }
 
-/* Ends the holds that wait `until` this point, after its own step was counted: whoever is let go must find that done. */
+/* Ends the holds that wait `until` this point, after its own step was counted: whoever is let go
+ * must find that done. */
 static void reached(uint16_t point) {
     struct board *b = process->board;
     atomic_fetch_add(&board_ranks(b)[process->rank].reached[point], 1);
@@ -282,8 +291,8 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
     const struct board_point *p = &b->point[i];
     struct board_seq *s = process->seq;
     unsigned side = p->side == SIDE_ASLEEP ? SIDE_ENTER : p->side;
-    if ((role_points & BIT(i)) || side != a->side || (s && !steps_armed(b, s, i)) || !has_role(p->role) ||
-        !match_filters(b, i, a))
+    if ((role_points & BIT(i)) || side != a->side || (s && !steps_armed(b, s, i)) ||
+        !has_role(p->role) || !match_filters(b, i, a))
         return;
     uint16_t claim = s && p->is_gate ? steps_open_claim(b, s, i) : BOARD_NONE;
     uint32_t n = count(i, claim);
@@ -307,7 +316,8 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
         reached(i);
 }
 
-/* Extents are kept for points that others are `within` of, whether or not the point is armed itself. */
+/* Extents are kept for points that others are `within` of, whether or not the point is armed
+ * itself. */
 static void enter_extents(uint64_t points, const struct arrival *a) {
     struct thread *t = &thread_self;
     for (uint16_t i = 0; i < BOARD_MAX_POINTS; i++) {
@@ -321,7 +331,8 @@ static void enter_extents(uint64_t points, const struct arrival *a) {
 
 static void leave_extents(uint64_t points, const struct arrival *a) {
     for (uint16_t i = 0; i < BOARD_MAX_POINTS; i++)
-        if ((points & extents & BIT(i)) && thread_self.inside[i].sp && thread_self.inside[i].sp <= a->sp)
+        if ((points & extents & BIT(i)) && thread_self.inside[i].sp &&
+            thread_self.inside[i].sp <= a->sp)
             thread_self.inside[i].sp = 0;
 }
 
@@ -343,7 +354,8 @@ static void end_by_timeout(struct board_seq *s) {
     uint32_t next = board_seq_next(atomic_load(&s->state));
     char text[200];
     snprintf(text, sizeof text, "no step was done for %.1f s while `%s` was waited for",
-             (double)b->timeout_ns / 1e9, next < b->n_steps ? board_string(b, b->step[next].text) : "?");
+             (double)b->timeout_ns / 1e9,
+             next < b->n_steps ? board_string(b, b->step[next].text) : "?");
     steps_end(b, s, SEQ_TIMEOUT, text, steps_now());
 }
 
@@ -367,12 +379,14 @@ static void hold_at_gate(struct arrival *a) {
     uint16_t claim = a->claim;
     if (claim != BOARD_NONE) {
         uint64_t now = steps_now();
-        atomic_store(&s->claim[claim].owner, self()); /* a deferred arrival stands on another thread */
+        atomic_store(&s->claim[claim].owner,
+                     self()); /* a deferred arrival stands on another thread */
         steps_stand(process->board, s, claim, process->rank, now);
         reached(process->board->claim[claim].point);
         wait_for_pass(s, claim, now);
         atomic_store(&s->claim[claim].standing, 2);
-        event_write(EVENT_RELEASE, process->board->claim[claim].point, BOARD_NONE, BOARD_NONE, claim, 0);
+        event_write(EVENT_RELEASE, process->board->claim[claim].point, BOARD_NONE, BOARD_NONE,
+                    claim, 0);
     }
     if (a->crowd_claim != BOARD_NONE)
         wait_for_pass(s, a->crowd_claim, steps_now());
@@ -422,24 +436,38 @@ static void carry_out(uint16_t i, struct arrival *a) {
     struct board *b = process->board;
     const struct board_fault *f = &b->fault[i];
     switch ((enum fault_action)f->action) {
-    case FAULT_DELAY: sleep_ns(f->ns); break;
-    case FAULT_HOLD: hold_until(f, &b->fault_count[i]); break;
+    case FAULT_DELAY:
+        sleep_ns(f->ns);
+        break;
+    case FAULT_HOLD:
+        hold_until(f, &b->fault_count[i]);
+        break;
     case FAULT_FAIL:
         a->fails = true;
         a->result = !f->return_is_arg ? f->ret : f->ret < a->n_args ? a->args[f->ret] : 0;
         a->error_number = f->error_number;
         break;
-    case FAULT_DROP: a->dropped = true; break;
-    case FAULT_REPEAT: a->times = f->times; break;
-    case FAULT_CRASH: die(SIGSEGV); break;
-    case FAULT_SIGNAL: syscall(SYS_tgkill, getpid(), thread_id(), f->signal_number); break;
-    case FAULT_STOP: kill(getpid(), SIGSTOP); break;
+    case FAULT_DROP:
+        a->dropped = true;
+        break;
+    case FAULT_REPEAT:
+        a->times = f->times;
+        break;
+    case FAULT_CRASH:
+        die(SIGSEGV);
+        break;
+    case FAULT_SIGNAL:
+        syscall(SYS_tgkill, getpid(), thread_id(), f->signal_number);
+        break;
+    case FAULT_STOP:
+        kill(getpid(), SIGSTOP);
+        break;
     }
     event_write(EVENT_FAULT_END, f->point, BOARD_NONE, i, 0, 0);
 }
 
-/* The part that may block. The thread is not `engaged` meanwhile: a signal handler that runs on top of a hold is
- * seen and counted, and never held itself. */
+/* The part that may block. The thread is not `engaged` meanwhile: a signal handler that runs on top
+ * of a hold is seen and counted, and never held itself. */
 void engine_wait(struct arrival *a) {
     int saved = errno;
     self();
@@ -455,8 +483,8 @@ static bool would_block(const struct arrival *a) {
     if (a->claim != BOARD_NONE || a->crowd_claim != BOARD_NONE)
         return true;
     for (uint16_t i = 0; i < process->board->n_faults; i++)
-        if ((a->faults & BIT(i)) &&
-            (process->board->fault[i].action == FAULT_DELAY || process->board->fault[i].action == FAULT_HOLD))
+        if ((a->faults & BIT(i)) && (process->board->fault[i].action == FAULT_DELAY ||
+                                     process->board->fault[i].action == FAULT_HOLD))
             return true;
     return false;
 }

@@ -1,8 +1,9 @@
-/* The engine, as the hook families see it: an arrival is reported, the engine matches it against the plan,
- * holds the thread, and says which fault the family must carry out.
+/* The engine, as the hook families see it: an arrival is reported, the engine matches it against
+ * the plan, holds the thread, and says which fault the family must carry out.
  *
- * Everything here may be called from any thread and from signal handlers once the process has checked in;
- * errno is kept. Before check-in, after fork, and in processes that are no rank every call is a no-op.
+ * Everything here may be called from any thread and from signal handlers once the process has
+ * checked in; errno is kept. Before check-in, after fork, and in processes that are no rank every
+ * call is a no-op.
  */
 #ifndef HOLDPOINT_ENGINE_H
 #define HOLDPOINT_ENGINE_H
@@ -18,37 +19,38 @@ struct arrival_attr {
 
 struct arrival {
     /* in */
-    uint16_t hook;     /* index of the hook on the board, engine_hook() */
-    uint16_t side;     /* SIDE_ENTER or SIDE_RETURN */
+    uint16_t hook;      /* index of the hook on the board, engine_hook() */
+    uint16_t side;      /* SIDE_ENTER or SIDE_RETURN */
     const void *caller; /* return address of the hooked call, or NULL */
-    uintptr_t sp;      /* the caller's stack pointer: what it is once the call has returned */
+    uintptr_t sp;       /* the caller's stack pointer: what it is once the call has returned */
     const int64_t *args;
     unsigned n_args;
     struct arrival_attr attr[3];
     unsigned n_attrs;
-    bool deferrable;   /* the family can go on from another thread: do not hold this one */
+    bool deferrable; /* the family can go on from another thread: do not hold this one */
     /* out */
-    bool must_wait;    /* only when deferrable: call engine_wait from another thread */
-    bool fails;        /* return `result`, with errno `error_number` when it is not 0, without the call */
+    bool must_wait; /* only when deferrable: call engine_wait from another thread */
+    bool fails; /* return `result`, with errno `error_number` when it is not 0, without the call */
     int64_t result;
     int error_number;
-    bool dropped;      /* callbacks: never call it */
-    unsigned times;    /* callbacks: call it so often; 1 when nothing was asked */
+    bool dropped;   /* callbacks: never call it */
+    unsigned times; /* callbacks: call it so often; 1 when nothing was asked */
     /* the engine's own notes between engine_arrive and engine_wait */
     uint16_t claim, crowd_claim;
     uint64_t faults;
     uint32_t fault_arrival;
 };
 
-/* Index of a hook that the plan uses, or BOARD_NONE: one relaxed load, the whole cost of a hook that no
- * plan names. */
+/* Index of a hook that the plan uses, or BOARD_NONE: one relaxed load, the whole cost of a hook
+ * that no plan names. */
 extern uint16_t engine_hook_index[HOOK_COUNT];
 static inline uint16_t engine_hook(enum hook_id id) {
     uint16_t *index = &engine_hook_index[id];
     return __atomic_load_n(index, __ATOMIC_RELAXED);
 }
 
-/* True when this thread of this process takes part: checked in, no fork or vfork child, not inside the engine. */
+/* True when this thread of this process takes part: checked in, no fork or vfork child, not inside
+ * the engine. */
 bool engine_takes_part(void);
 
 /* Does the plan look at the end of this call (a return side, an extent for `within`, a sleeper)? */

@@ -1,5 +1,5 @@
-/* The environment that descendants get which are no ranks: without what holdpoint put there. Called also in fork
- * and vfork children: no allocation. */
+/* The environment that descendants get which are no ranks: without what holdpoint put there. Called
+ * also in fork and vfork children: no allocation. */
 #include "process.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ static bool is_ours(const char *entry) {
            !strncmp(entry, BOARD_ENV_RANK "=", sizeof BOARD_ENV_RANK);
 }
 
-/* holdpoint-rank writes [sanitizer runtime:]libholdpoint.so[:the user's]. What stands before the shim went in with
- * it and goes out with it. */
+/* holdpoint-rank writes [sanitizer runtime:]libholdpoint.so[:the user's]. What stands before the
+ * shim went in with it and goes out with it. */
 bool process_clean_preload(const char *preload, char *out, size_t room) {
     const char *ours = strstr(preload, "libholdpoint.so");
     const char *rest = ours ? ours + strlen("libholdpoint.so") : preload;

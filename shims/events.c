@@ -15,7 +15,8 @@ static struct board_ring *take_ring(struct board *b, uint32_t tid) {
     return NULL;
 }
 
-void event_write(enum event_kind kind, uint16_t point, uint16_t step, uint16_t fault, uint64_t a, uint64_t b) {
+void event_write(enum event_kind kind, uint16_t point, uint16_t step, uint16_t fault, uint64_t a,
+                 uint64_t b) {
     struct thread *t = &thread_self;
     if (!process_armed())
         return;

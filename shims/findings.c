@@ -27,7 +27,8 @@ struct board_finding *finding_begin(enum finding_kind kind) {
     return NULL;
 }
 
-void finding_stack(struct board_finding *f, enum stack_role role, const struct board_frame *frame, uint32_t n) {
+void finding_stack(struct board_finding *f, enum stack_role role, const struct board_frame *frame,
+                   uint32_t n) {
     if (f->n_stacks == BOARD_MAX_STACKS)
         return;
     n = n < BOARD_MAX_FRAMES ? n : BOARD_MAX_FRAMES;

@@ -1,5 +1,5 @@
-/* Detector `frames`. frames_register runs in the registering call; frames_before and frames_after around the
- * callback, on whichever thread runs it. */
+/* Detector `frames`. frames_register runs in the registering call; frames_before and frames_after
+ * around the callback, on whichever thread runs it. */
 #include "frames.h"
 #include "events.h"
 #include "findings.h"
@@ -17,13 +17,14 @@
 #include <time.h>
 
 enum {
-    SCAN_BYTES = 1024,  /* of what the data points to: Open MPI 4.1 keeps its pointer at 736 */
-    RED_ZONE = 256,     /* 128 of the ABI's, and as much again */
+    SCAN_BYTES = 1024, /* of what the data points to: Open MPI 4.1 keeps its pointer at 736 */
+    RED_ZONE = 256,    /* 128 of the ABI's, and as much again */
     PATTERN = 0xa5,
     ASLEEP_WAIT_MS = 500
 };
 
-static void owner_returned(void *data, uintptr_t sp_after, const void *returns_to, struct probe_result *r) {
+static void owner_returned(void *data, uintptr_t sp_after, const void *returns_to,
+                           struct probe_result *r) {
     struct frames_target *t = data;
     (void)sp_after;
     (void)returns_to;
@@ -44,7 +45,8 @@ static void add_target(struct frames_watch *w, uintptr_t address, bool direct, u
                                 .owner_returns_to = owner.returns_to};
     /* Only where the unwinder and the stack agree on what lies in the slot. */
     if (*owner.return_slot == owner.returns_to)
-        t->probed = probe_set(owner.return_slot, (uintptr_t)__builtin_frame_address(0), owner_returned, t);
+        t->probed =
+            probe_set(owner.return_slot, (uintptr_t)__builtin_frame_address(0), owner_returned, t);
 }
 
 void frames_register(struct frames_watch *w, const void *data) {
@@ -58,8 +60,10 @@ void frames_register(struct frames_watch *w, const void *data) {
         return;
     }
     uintptr_t word[SCAN_BYTES / sizeof(uintptr_t)];
-    struct iovec to = {word, sizeof word}, from = {(void *)((uintptr_t)data & ~(uintptr_t)7), sizeof word};
-    /* By system call, so that data near the end of a mapping, or that is no pointer at all, is no fault. */
+    struct iovec to = {word, sizeof word},
+                 from = {(void *)((uintptr_t)data & ~(uintptr_t)7), sizeof word};
+    /* By system call, so that data near the end of a mapping, or that is no pointer at all, is no
+     * fault. */
     ssize_t got = data ? process_vm_readv(getpid(), &to, 1, &from, 1, 0) : -1;
     for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *word; i++)
         if (word[i] > here && word[i] < high)
@@ -70,8 +74,8 @@ const char *frames_data_kind(const struct frames_watch *w) {
     return !w->n ? "other" : w->target[0].direct ? "stack" : "heap-with-stack-pointer";
 }
 
-/* Waits until the registering thread sleeps, so that what lies below its stack pointer is known to be dead and stays
- * as it is. */
+/* Waits until the registering thread sleeps, so that what lies below its stack pointer is known to
+ * be dead and stays as it is. */
 static bool wait_asleep(uint32_t tid, uintptr_t *sp, uint64_t *switches) {
     for (int ms = 0; ms < ASLEEP_WAIT_MS; ms++) {
         if (peer_thread_asleep(tid, sp, switches))
@@ -94,8 +98,8 @@ void frames_before(struct frames_watch *w, struct frames_evidence *e) {
         unsigned char *at = (unsigned char *)(w->target[i].address & ~(uintptr_t)7);
         if (!e->dead[i])
             continue;
-        /* Below the stack pointer nothing is alive: a pattern there shows any store. Above it, where the stack is in
-         * use again, only a store that changes something shows. */
+        /* Below the stack pointer nothing is alive: a pattern there shows any store. Above it,
+         * where the stack is in use again, only a store that changes something shows. */
         if ((uintptr_t)at + sizeof e->before[i] <= sp - RED_ZONE)
             memset(at, PATTERN, sizeof e->before[i]);
         memcpy(e->before[i], at, sizeof e->before[i]);
@@ -103,23 +107,24 @@ void frames_before(struct frames_watch *w, struct frames_evidence *e) {
     }
 }
 
-/* Which byte the callback changed, or -1. Only while the registering thread slept throughout: its stack was nobody
- * else's to change. */
+/* Which byte the callback changed, or -1. Only while the registering thread slept throughout: its
+ * stack was nobody else's to change. */
 static int changed_byte(const struct frames_watch *w, const struct frames_evidence *e, uint32_t i,
                         unsigned char *now) {
     uintptr_t sp;
     uint64_t switches;
     if (!e->read[i] || !peer_thread_asleep(w->tid, &sp, &switches) || switches != e->switches)
         return -1;
-    const volatile unsigned char *at = (const unsigned char *)(w->target[i].address & ~(uintptr_t)7);
+    const volatile unsigned char *at =
+        (const unsigned char *)(w->target[i].address & ~(uintptr_t)7);
     for (int k = 0; k < (int)sizeof e->before[i]; k++)
         if ((*now = at[k]) != e->before[i][k])
             return k;
     return -1;
 }
 
-static void report(struct frames_watch *w, uint32_t i, const void *code, int changed, unsigned char was,
-                   unsigned char now) {
+static void report(struct frames_watch *w, uint32_t i, const void *code, int changed,
+                   unsigned char was, unsigned char now) {
     struct frames_target *t = &w->target[i];
     struct board_finding *f = finding_begin(FINDING_STACK_USE_AFTER_RETURN);
     if (!f)
@@ -130,10 +135,11 @@ static void report(struct frames_watch *w, uint32_t i, const void *code, int cha
     else
         snprintf(where, sizeof where, "the callback's data holds, at offset %u,", t->offset);
     if (changed >= 0)
-        snprintf(seen, sizeof seen, "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
+        snprintf(seen, sizeof seen,
+                 "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
                  (unsigned long)((t->address & ~(uintptr_t)7) + (uintptr_t)changed), was, now);
-    snprintf(f->note, sizeof f->note, "%s the address 0x%lx in a frame that had returned; %s", where,
-             (unsigned long)t->address, seen);
+    snprintf(f->note, sizeof f->note, "%s the address 0x%lx in a frame that had returned; %s",
+             where, (unsigned long)t->address, seen);
     f->address = t->address;
     f->suspect = !t->direct && changed < 0;
     struct board_frame owner[2] = {objects_frame((const char *)t->owner_code - 1),
@@ -158,7 +164,8 @@ static __attribute__((noinline)) void private_frame(struct frames_watch *w) {
     volatile char flag[32];
     flag[8] = 1;
     frames_register(w, (const void *)&flag[8]);
-    __asm__ volatile("" ::"r"(flag) : "memory"); /* no tail call: the frame lives across the registration */
+    __asm__ volatile("" ::"r"(flag)
+                     : "memory"); /* no tail call: the frame lives across the registration */
 }
 
 bool frames_self_test(void) {

@@ -1,6 +1,6 @@
-/* Detector `frames`: a callback about to write into a stack frame that has returned. Watches the frame that owns the
- * callback's data by a return probe: exact, needs no symbols. Source: facts/ompi-fence.md 6 (stack pointers alone
- * miss the harmful case). */
+/* Detector `frames`: a callback about to write into a stack frame that has returned. Watches the
+ * frame that owns the callback's data by a return probe: exact, needs no symbols. Source:
+ * facts/ompi-fence.md 6 (stack pointers alone miss the harmful case). */
 #ifndef HOLDPOINT_FRAMES_H
 #define HOLDPOINT_FRAMES_H
 
@@ -10,17 +10,17 @@ enum { FRAMES_CANDIDATES = 4 };
 
 /* Where a callback's data points into the stack of the thread that registered it. */
 struct frames_target {
-    uintptr_t address;         /* in the frame */
-    bool direct;               /* the data pointer itself; otherwise found by a scan of what it points to */
-    uint32_t offset;           /* scan: where in the data */
+    uintptr_t address; /* in the frame */
+    bool direct;       /* the data pointer itself; otherwise found by a scan of what it points to */
+    uint32_t offset;   /* scan: where in the data */
     const void *owner_code;
     const void *owner_returns_to;
     bool probed;
-    _Atomic uint32_t dead;     /* the owner has returned */
+    _Atomic uint32_t dead; /* the owner has returned */
 };
 
 struct frames_watch {
-    uint32_t tid;              /* of the registering thread */
+    uint32_t tid; /* of the registering thread */
     uint32_t n;
     struct frames_target target[FRAMES_CANDIDATES];
     uint32_t n_initiator;
@@ -32,13 +32,14 @@ void frames_register(struct frames_watch *w, const void *data);
 /* What kind of data it is: "stack", "heap-with-stack-pointer" or "other". */
 const char *frames_data_kind(const struct frames_watch *w);
 
-/* Around the callback, on the thread that runs it. `code`: the callback. A finding is reported by frames_after when
- * the data itself lies in a dead frame, or when the callback was seen to write into one. */
+/* Around the callback, on the thread that runs it. `code`: the callback. A finding is reported by
+ * frames_after when the data itself lies in a dead frame, or when the callback was seen to write
+ * into one. */
 struct frames_evidence {
     bool dead[FRAMES_CANDIDATES];
     bool read[FRAMES_CANDIDATES]; /* `before` holds what lay there, the registering thread asleep */
     unsigned char before[FRAMES_CANDIDATES][16];
-    uint64_t switches;              /* of the registering thread, asleep: it did not run meanwhile */
+    uint64_t switches; /* of the registering thread, asleep: it did not run meanwhile */
 };
 void frames_before(struct frames_watch *w, struct frames_evidence *e);
 void frames_after(struct frames_watch *w, struct frames_evidence *e, const void *code);

@@ -1,6 +1,6 @@
-/* Hooks pmix.fence_nb and pmix.fence_nb.callback: PMIx_Fence_nb before the original (way 1), its callback wrapped
- * (way 4). A held callback waits on a helper thread; PMIx's only progress thread never does.
- * Source of the signatures: the PMIx standard, chapter on synchronization. */
+/* Hooks pmix.fence_nb and pmix.fence_nb.callback: PMIx_Fence_nb before the original (way 1), its
+ * callback wrapped (way 4). A held callback waits on a helper thread; PMIx's only progress thread
+ * never does. Source of the signatures: the PMIx standard, chapter on synchronization. */
 #include "engine.h"
 #include "events.h"
 #include "frames.h"
@@ -14,10 +14,12 @@
 
 typedef int pmix_status;
 typedef void (*fence_callback)(pmix_status, void *);
-typedef pmix_status (*fence_function)(const void *, size_t, const void *, size_t, fence_callback, void *);
+typedef pmix_status (*fence_function)(const void *, size_t, const void *, size_t, fence_callback,
+                                      void *);
 
 pmix_status PMIx_Fence_nb(const void *procs, size_t n_procs, const void *info, size_t n_info,
-                          fence_callback callback, void *data) __attribute__((visibility("default")));
+                          fence_callback callback, void *data)
+    __attribute__((visibility("default")));
 
 /* One fence between its registration and the death of its owner's frame. */
 struct fence {
@@ -44,10 +46,12 @@ static bool reusable(struct fence *f) {
 }
 
 static struct fence *take_fence(void) {
-    static _Atomic uint32_t lock_free_turn; /* one taker at a time gets an entry that another has just released */
+    static _Atomic uint32_t
+        lock_free_turn; /* one taker at a time gets an entry that another has just released */
     for (int i = 0; i < MAX_FENCES; i++) {
         uint32_t free_turn = 0;
-        if (!reusable(&fences[i]) || !atomic_compare_exchange_strong(&lock_free_turn, &free_turn, 1))
+        if (!reusable(&fences[i]) ||
+            !atomic_compare_exchange_strong(&lock_free_turn, &free_turn, 1))
             continue;
         bool mine = reusable(&fences[i]);
         if (mine) {
@@ -82,7 +86,8 @@ static void deliver(struct fence *f) {
             frames_after(&f->watch, &evidence, (const void *)(uintptr_t)f->callback);
     }
     atomic_fetch_add(a->dropped ? &process_slot()->dropped : &process_slot()->delivered, 1);
-    event_write(EVENT_DELIVERED, BOARD_NONE, BOARD_NONE, BOARD_NONE, (uint64_t)f->status, a->dropped);
+    event_write(EVENT_DELIVERED, BOARD_NONE, BOARD_NONE, BOARD_NONE, (uint64_t)f->status,
+                a->dropped);
     struct arrival back = ARRIVAL(f->arrival.hook, SIDE_RETURN);
     set_attributes(&back, f);
     back.sp = (uintptr_t)__builtin_frame_address(0);
@@ -99,14 +104,15 @@ static void *helper(void *data) {
     return NULL;
 }
 
-/* False: no thread could be had; the callback then runs at once, unheld, and the trial is an error. */
+/* False: no thread could be had; the callback then runs at once, unheld, and the trial is an error.
+ */
 static bool deliver_on_helper(struct fence *f) {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
     int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(uintptr_t)original_find(
-            "pthread_create", NULL);
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
+            uintptr_t)original_find("pthread_create", NULL);
     if (!create || pthread_attr_init(&attributes))
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -136,8 +142,8 @@ static void completed(pmix_status status, void *data) {
         deliver(f);
 }
 
-static pmix_status fence_watched(fence_function original, const void *procs, size_t n_procs, const void *info,
-                                 size_t n_info, struct fence *f) {
+static pmix_status fence_watched(fence_function original, const void *procs, size_t n_procs,
+                                 const void *info, size_t n_info, struct fence *f) {
     atomic_fetch_add(&process_slot()->promised, 1);
     event_write(EVENT_PROMISED, BOARD_NONE, BOARD_NONE, BOARD_NONE, n_info, 0);
     pmix_status status = original(procs, n_procs, info, n_info, completed, f);

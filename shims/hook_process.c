@@ -1,4 +1,5 @@
-/* Hooks process.fork, process.exec and process.exit (way 1), and the environment that other programs get. */
+/* Hooks process.fork, process.exec and process.exit (way 1), and the environment that other
+ * programs get. */
 #include "engine.h"
 #include "original.h"
 #include "process.h"
@@ -16,14 +17,15 @@ extern char **environ;
 ORIGINAL(int, fork, void)
 ORIGINAL(int, execve, const char *, char *const *, char *const *)
 ORIGINAL(int, execvpe, const char *, char *const *, char *const *)
-ORIGINAL(int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-         char *const *, char *const *)
-ORIGINAL(int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-         char *const *, char *const *)
+ORIGINAL(int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *,
+         const posix_spawnattr_t *, char *const *, char *const *)
+ORIGINAL(int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *,
+         const posix_spawnattr_t *, char *const *, char *const *)
 ORIGINAL(void, exit, int)
 ORIGINAL(void, _exit, int)
 ORIGINAL(void, quick_exit, int)
-ORIGINAL(int, __libc_start_main, main_function, int, char **, main_function, void (*)(void), void (*)(void), void *)
+ORIGINAL(int, __libc_start_main, main_function, int, char **, main_function, void (*)(void),
+         void (*)(void), void *)
 
 /* ---- fork ---- */
 
@@ -51,8 +53,8 @@ EXPORTED pid_t fork(void) {
 
 /* ---- exec ---- */
 
-/* A rank that executes another program stays a rank. Its state says so until the new program checks in, or until
- * the call has failed. */
+/* A rank that executes another program stays a rank. Its state says so until the new program checks
+ * in, or until the call has failed. */
 static bool exec_begins(const char *program) {
     if (!engine_takes_part())
         return false;
@@ -78,13 +80,14 @@ static int exec_failed(bool began, int result) {
 
 enum { PRELOAD_BYTES = 4096, MAX_ENVIRONMENT = 8192 };
 
-/* What a program gets that is no rank: fork and vfork children end here too, so it all lies on the stack. */
+/* What a program gets that is no rank: fork and vfork children end here too, so it all lies on the
+ * stack. */
 #define CLEAN_ENVIRONMENT(envp)                                                                    \
     size_t n_clean = process_count_environment(envp) + 1;                                          \
     bool clean = !process_children_follow() && n_clean <= MAX_ENVIRONMENT;                         \
     char *cleaned[clean ? n_clean : 1], preload[PRELOAD_BYTES];                                    \
     if (clean)                                                                                     \
-        envp = process_clean_environment(envp, cleaned, n_clean, preload, sizeof preload)
+    envp = process_clean_environment(envp, cleaned, n_clean, preload, sizeof preload)
 
 EXPORTED int execve(const char *path, char *const argv[], char *const envp[]) {
     if (exec_begins(path))
@@ -109,13 +112,15 @@ EXPORTED int execvp(const char *file, char *const argv[]) {
 }
 
 EXPORTED int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+                         const posix_spawnattr_t *attributes, char *const argv[],
+                         char *const envp[]) {
     CLEAN_ENVIRONMENT(envp);
     return get_posix_spawn()(pid, path, actions, attributes, argv, envp);
 }
 
 EXPORTED int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                          const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+                          const posix_spawnattr_t *attributes, char *const argv[],
+                          char *const envp[]) {
     CLEAN_ENVIRONMENT(envp);
     return get_posix_spawnp()(pid, file, actions, attributes, argv, envp);
 }
@@ -168,10 +173,10 @@ static int run_main(int argc, char **argv, char **envp) {
     return status;
 }
 
-int __libc_start_main(main_function main, int argc, char **argv, main_function init, void (*fini)(void),
-                      void (*rtld_fini)(void), void *stack_end);
-EXPORTED int __libc_start_main(main_function main, int argc, char **argv, main_function init, void (*fini)(void),
-                               void (*rtld_fini)(void), void *stack_end) {
+int __libc_start_main(main_function main, int argc, char **argv, main_function init,
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+EXPORTED int __libc_start_main(main_function main, int argc, char **argv, main_function init,
+                               void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
     program_main = main;
     return get___libc_start_main()(run_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

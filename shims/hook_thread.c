@@ -1,4 +1,5 @@
-/* Hooks thread.start and thread.exit: pthread_create before the original, its start routine wrapped (ways 1, 4). */
+/* Hooks thread.start and thread.exit: pthread_create before the original, its start routine wrapped
+ * (ways 1, 4). */
 #include "engine.h"
 #include "original.h"
 #include "process.h"
@@ -41,7 +42,8 @@ static void arrive(enum hook_id id, void *(*routine)(void *)) {
         engine_arrive(&a);
 }
 
-/* Runs when the routine has returned, and when the thread was cancelled or left it by pthread_exit. */
+/* Runs when the routine has returned, and when the thread was cancelled or left it by pthread_exit.
+ */
 static void thread_ends(void *routine) {
     arrive(HOOK_THREAD_EXIT, (void *(*)(void *))(uintptr_t)routine);
     engine_thread_ends();
@@ -59,8 +61,10 @@ static void *run(void *data) {
     return result;
 }
 
-__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                                                          void *(*routine)(void *), void *argument) {
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
+                                                          const pthread_attr_t *attributes,
+                                                          void *(*routine)(void *),
+                                                          void *argument) {
     process_start();
     struct start *s = process_armed() ? take_start(routine, argument) : NULL;
     if (!s)

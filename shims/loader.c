@@ -1,6 +1,6 @@
-/* Notice of objects that are loaded later. r_debug.r_brk is an empty function that the loader calls whenever its
- * list of objects changes; we put a jump there. No dlopen wrapper, so callers keep their own search paths.
- * Source: <link.h>; facts: nccl-without-gpu 3.4. */
+/* Notice of objects that are loaded later. r_debug.r_brk is an empty function that the loader calls
+ * whenever its list of objects changes; we put a jump there. No dlopen wrapper, so callers keep
+ * their own search paths. Source: <link.h>; facts: nccl-without-gpu 3.4. */
 #include "loader.h"
 #include "arch/x86_64/arch.h"
 #include "process.h"
@@ -21,12 +21,14 @@ void loader_start(void (*changed)(void)) {
     uintptr_t page = (uintptr_t)code & ~(uintptr_t)4095;
     tell = changed;
     if (!code || !arch_is_empty_function(code)) {
-        process_problem("this C library's loader gives no notice of objects that are loaded later: call: hooks do not "
+        process_problem("this C library's loader gives no notice of objects that are loaded later: "
+                        "call: hooks do not "
                         "reach into them");
         return;
     }
     if (mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-        process_problem("the kernel refuses to patch the loader's breakpoint: call: hooks do not reach objects that are "
+        process_problem("the kernel refuses to patch the loader's breakpoint: call: hooks do not "
+                        "reach objects that are "
                         "loaded later");
         return;
     }

@@ -10,7 +10,8 @@
 
 bool match_inside(uint16_t point, uintptr_t sp) {
     uintptr_t outer = thread_self.inside[point].sp;
-    /* An extent ends with its return; one that was left by longjmp or an exception shows by its stack pointer. */
+    /* An extent ends with its return; one that was left by longjmp or an exception shows by its
+     * stack pointer. */
     return sp < outer;
 }
 
@@ -23,7 +24,8 @@ static bool match_caller(uint32_t pattern, const struct arrival *a) {
     return caller && code_ranges_match(pattern, (const char *)caller - 1);
 }
 
-static bool match_attribute(const struct board *b, const struct board_filter *f, const struct arrival *a) {
+static bool match_attribute(const struct board *b, const struct board_filter *f,
+                            const struct arrival *a) {
     static const enum attr_type type[] = {
 #define HOOK(name, id, sides, traits, attrs, what)
 #define ATTR(name, id, type, what) type,
@@ -36,9 +38,12 @@ static bool match_attribute(const struct board *b, const struct board_filter *f,
         if ((unsigned)v->id != f->attr)
             continue;
         switch (type[f->attr]) {
-        case ATTR_INT: return v->number == f->number;
-        case ATTR_TEXT: return v->text && glob_matches(board_string(b, f->text), v->text);
-        case ATTR_CODE: return v->code && code_ranges_match(f->text, v->code);
+        case ATTR_INT:
+            return v->number == f->number;
+        case ATTR_TEXT:
+            return v->text && glob_matches(board_string(b, f->text), v->text);
+        case ATTR_CODE:
+            return v->code && code_ranges_match(f->text, v->code);
         }
     }
     return false;

@@ -1,4 +1,5 @@
-/* The ELF objects of this process. objects_scan runs under the loader's lock; the readers take no lock. */
+/* The ELF objects of this process. objects_scan runs under the loader's lock; the readers take no
+ * lock. */
 #include "objects.h"
 #include "process.h"
 
@@ -30,7 +31,8 @@ bool glob_matches(const char *glob, const char *text) {
     }
 }
 
-static bool same_build(const struct board_module *m, const char *path, const unsigned char *id, uint32_t n) {
+static bool same_build(const struct board_module *m, const char *path, const unsigned char *id,
+                       uint32_t n) {
     return m->build_id_bytes == n && !memcmp(m->build_id, id, n) &&
            !strncmp(m->path, path, sizeof m->path - 1);
 }
@@ -48,8 +50,8 @@ static uint16_t board_module(const char *path, const unsigned char *id, uint32_t
             atomic_store(&m->state, 2);
             return i;
         }
-        /* Another rank may be writing this entry. It takes a microsecond; a dead writer leaves it at 1
-         * for ever, and then at worst a module is listed twice. */
+        /* Another rank may be writing this entry. It takes a microsecond; a dead writer leaves it
+         * at 1 for ever, and then at worst a module is listed twice. */
         for (int spin = 0; spin < 1000 && atomic_load(&m->state) == 1; spin++)
             __builtin_ia32_pause();
         if (atomic_load(&m->state) == 2 && same_build(m, path, id, n))
@@ -101,8 +103,8 @@ static void find_segments(struct object *o, const struct dl_phdr_info *info) {
 }
 
 static bool is_sanitizer(const char *file) {
-    static const char *const name[] = {"libasan.so*", "libtsan.so*", "liblsan.so*", "libhwasan.so*",
-                                       "libclang_rt.asan*", "libclang_rt.tsan*"};
+    static const char *const name[] = {"libasan.so*",   "libtsan.so*",       "liblsan.so*",
+                                       "libhwasan.so*", "libclang_rt.asan*", "libclang_rt.tsan*"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (glob_matches(name[i], file))
             return true;
@@ -148,7 +150,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *closure) {
             if (!atomic_load(&table[i].live))
                 spare = spare ? spare : &table[i];
             else if (table[i].base == info->dlpi_addr &&
-                     (s->first || !strncmp(table[i].path, info->dlpi_name, sizeof table[i].path - 1)))
+                     (s->first ||
+                      !strncmp(table[i].path, info->dlpi_name, sizeof table[i].path - 1)))
                 o = &table[i];
         }
         bool is_new = !o;
@@ -219,7 +222,8 @@ bool object_matches(const struct object *o, const char *glob) {
            glob_matches(glob, o->path);
 }
 
-/* glibc writes absolute addresses into the dynamic section of some versions and leaves it alone in others. */
+/* glibc writes absolute addresses into the dynamic section of some versions and leaves it alone in
+ * others. */
 static const void *at(const struct object *o, uintptr_t value) {
     return (const void *)(value < o->base ? o->base + value : value);
 }
@@ -228,16 +232,35 @@ void object_tables(const struct object *o, struct object_tables *t) {
     memset(t, 0, sizeof *t);
     for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++) {
         switch (d->d_tag) {
-        case DT_SYMTAB: t->symbols = at(o, d->d_un.d_ptr); break;
-        case DT_STRTAB: t->strings = at(o, d->d_un.d_ptr); break;
-        case DT_GNU_HASH: t->gnu_hash = at(o, d->d_un.d_ptr); break;
-        case DT_HASH: t->hash = at(o, d->d_un.d_ptr); break;
-        case DT_VERSYM: t->versions = at(o, d->d_un.d_ptr); break;
-        case DT_JMPREL: t->plt = at(o, d->d_un.d_ptr); break;
-        case DT_PLTRELSZ: t->n_plt = d->d_un.d_val / sizeof(ElfW(Rela)); break;
-        case DT_RELA: t->rela = at(o, d->d_un.d_ptr); break;
-        case DT_RELASZ: t->n_rela = d->d_un.d_val / sizeof(ElfW(Rela)); break;
-        default: break;
+        case DT_SYMTAB:
+            t->symbols = at(o, d->d_un.d_ptr);
+            break;
+        case DT_STRTAB:
+            t->strings = at(o, d->d_un.d_ptr);
+            break;
+        case DT_GNU_HASH:
+            t->gnu_hash = at(o, d->d_un.d_ptr);
+            break;
+        case DT_HASH:
+            t->hash = at(o, d->d_un.d_ptr);
+            break;
+        case DT_VERSYM:
+            t->versions = at(o, d->d_un.d_ptr);
+            break;
+        case DT_JMPREL:
+            t->plt = at(o, d->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            t->n_plt = d->d_un.d_val / sizeof(ElfW(Rela));
+            break;
+        case DT_RELA:
+            t->rela = at(o, d->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            t->n_rela = d->d_un.d_val / sizeof(ElfW(Rela));
+            break;
+        default:
+            break;
         }
     }
     if (!t->strings || !t->symbols) {
@@ -262,7 +285,7 @@ static uint32_t gnu_hash_of(const char *name) {
     return h;
 }
 
-const ElfW(Sym) *object_symbol(const struct object *o, const char *name) {
+const ElfW(Sym) * object_symbol(const struct object *o, const char *name) {
     struct object_tables t;
     object_tables(o, &t);
     if (t.gnu_hash) {

@@ -28,14 +28,16 @@ static bool switches_of(uint32_t tid, uint64_t *switches) {
     char text[4096];
     if (!read_file(tid, "status", text, sizeof text))
         return false;
-    *switches = field(text, "\nvoluntary_ctxt_switches:") + field(text, "\nnonvoluntary_ctxt_switches:");
+    *switches =
+        field(text, "\nvoluntary_ctxt_switches:") + field(text, "\nnonvoluntary_ctxt_switches:");
     return true;
 }
 
 bool peer_thread_asleep(uint32_t tid, uintptr_t *sp, uint64_t *switches) {
     char text[256];
     uint64_t after;
-    /* "NUMBER ARG0 … ARG5 SP PC" while in a system call, "running" otherwise, "-1 SP PC" when blocked elsewhere */
+    /* "NUMBER ARG0 … ARG5 SP PC" while in a system call, "running" otherwise, "-1 SP PC" when
+     * blocked elsewhere */
     if (!switches_of(tid, switches) || !read_file(tid, "syscall", text, sizeof text) ||
         text[0] < '0' || text[0] > '9')
         return false;

@@ -1,5 +1,5 @@
-/* The pool of return probes. Any thread, signal handlers too; survives fork (the child's frames return through
- * its own copy of the pool). */
+/* The pool of return probes. Any thread, signal handlers too; survives fork (the child's frames
+ * return through its own copy of the pool). */
 #include "probe.h"
 #include "process.h"
 #include "thread.h"
@@ -27,8 +27,9 @@ static void *stub(int32_t index) {
     return probe_stubs + (size_t)index * STUB_BYTES;
 }
 
-/* Frees the innermost probes of this thread whose frames are gone without having returned (longjmp, an
- * exception): they lie below `sp` on the same stack. Probes of other stacks (coroutines) stay. */
+/* Frees the innermost probes of this thread whose frames are gone without having returned (longjmp,
+ * an exception): they lie below `sp` on the same stack. Probes of other stacks (coroutines) stay.
+ */
 static void drop_stale(struct thread *t, uintptr_t sp) {
     uintptr_t low, high;
     thread_stack(&low, &high);
@@ -54,8 +55,8 @@ static int32_t take(void) {
     return -1;
 }
 
-/* Probes of the same return slot are one behind the other when the slot holds the stub of the first; otherwise their
- * frames are gone and another call has taken the place. */
+/* Probes of the same return slot are one behind the other when the slot holds the stub of the
+ * first; otherwise their frames are gone and another call has taken the place. */
 static void drop_replaced(int32_t *link, uintptr_t sp_after, const void *now) {
     if (*link && now == stub(*link - 1))
         return;
@@ -80,7 +81,8 @@ bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *functio
         return false;
     }
     struct probe *p = &probe_table[index];
-    p->returns_to = *return_slot; /* may be another probe's stub: the two then return one after the other */
+    p->returns_to =
+        *return_slot; /* may be another probe's stub: the two then return one after the other */
     p->sp_after = sp_after;
     p->function = function;
     p->data = data;

@@ -81,7 +81,8 @@ static bool follows(const struct board *b) {
            (b->follow == FOLLOW_PROGRAM && program_matches(board_string(b, b->follow_program)));
 }
 
-/* The slot that holdpoint-rank took for this very process, or a new one for a follower; -1: not a rank. */
+/* The slot that holdpoint-rank took for this very process, or a new one for a follower; -1: not a
+ * rank. */
 static int find_slot(const struct board *b, int32_t rank) {
     const char *given = getenv(BOARD_ENV_SLOT);
     struct board_slot *all = board_slots(b);
@@ -114,7 +115,8 @@ static void loader_changed(void) {
     objects_scan(false, new_object);
 }
 
-/* Everything that makes this process a rank. `process` is published first, because the parts report on the board. */
+/* Everything that makes this process a rank. `process` is published first, because the parts report
+ * on the board. */
 static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     struct process *p = process;
     struct board_slot *s = &board_slots(b)[slot];
@@ -141,8 +143,12 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     event_write(EVENT_CHECK_IN, BOARD_NONE, BOARD_NONE, BOARD_NONE, p->incarnation, 0);
 }
 
-/* A fork child comes with an all-zero process page. With `follow: children` it takes a slot of its own. */
-static struct { struct board *board; int32_t rank; } inherited;
+/* A fork child comes with an all-zero process page. With `follow: children` it takes a slot of its
+ * own. */
+static struct {
+    struct board *board;
+    int32_t rank;
+} inherited;
 
 static void fork_child(void) {
     if (!inherited.board || !follows(inherited.board))
@@ -178,7 +184,8 @@ void process_start(void) {
     if (b && rank_text) {
         long page = sysconf(_SC_PAGESIZE);
         int32_t rank = (int32_t)strtol(rank_text, NULL, 10);
-        struct process *p = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct process *p =
+            mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         int slot = rank >= 0 && (uint32_t)rank < b->n_ranks ? find_slot(b, rank) : -1;
         if (slot >= 0 && p != MAP_FAILED && !madvise(p, (size_t)page, MADV_WIPEONFORK)) {
             process = p;

@@ -1,6 +1,6 @@
 /* This process, as a rank of the trial: the board, the slot, whether it takes part.
- * The state lies on a page that the kernel zeroes in a fork child, so that no path into a child, not even a
- * raw clone, leaves it armed (semantics.md, Steps 12). */
+ * The state lies on a page that the kernel zeroes in a fork child, so that no path into a child,
+ * not even a raw clone, leaves it armed (semantics.md, Steps 12). */
 #ifndef HOLDPOINT_PROCESS_H
 #define HOLDPOINT_PROCESS_H
 
@@ -37,8 +37,9 @@ void process_table_full(enum board_table table);
 /* True when a child of this process may keep the preload. */
 bool process_children_follow(void);
 
-/* Copies `envp` without what holdpoint put there, into `out` (room for n_out pointers and, for LD_PRELOAD
- * with entries of the user's own, preload_bytes of `preload`). Returns out, or envp when it does not fit. */
+/* Copies `envp` without what holdpoint put there, into `out` (room for n_out pointers and, for
+ * LD_PRELOAD with entries of the user's own, preload_bytes of `preload`). Returns out, or envp when
+ * it does not fit. */
 char *const *process_clean_environment(char *const *envp, char **out, size_t n_out, char *preload,
                                        size_t preload_bytes);
 /* The user's own entries of an LD_PRELOAD value; false: none are left. */

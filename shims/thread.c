@@ -12,7 +12,7 @@ static bool hex(const char **p, uintptr_t *value) {
     *value = 0;
     for (;; (*p)++) {
         char c = **p;
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
                          : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
                                                 : 16u;
         if (digit == 16u)
@@ -37,7 +37,8 @@ static bool find_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high, boo
         while (!found && (end = memchr(line, '\n', have))) {
             const char *p = line;
             *end = '\0';
-            if (hex(&p, low) && *p++ == '-' && hex(&p, high) && *low <= address && address < *high) {
+            if (hex(&p, low) && *p++ == '-' && hex(&p, high) && *low <= address &&
+                address < *high) {
                 *is_main = strstr(p, "[stack]") != NULL;
                 found = true;
             }

@@ -1,5 +1,6 @@
-/* What the shim knows of one thread. Lies in static TLS: reading it never allocates and is safe in signal
- * handlers. A fork child starts with a copy of its parent's, which the process page makes void. */
+/* What the shim knows of one thread. Lies in static TLS: reading it never allocates and is safe in
+ * signal handlers. A fork child starts with a copy of its parent's, which the process page makes
+ * void. */
 #ifndef HOLDPOINT_THREAD_H
 #define HOLDPOINT_THREAD_H
 
@@ -10,18 +11,27 @@
 struct thread {
     uint32_t tid; /* 0: not known yet */
     uint32_t pid;
-    uint32_t engaged; /* > 0: inside the engine, re-entry is ignored */
-    uint32_t sleeping;    /* entries of the board's sleeper table that this thread holds */
+    uint32_t engaged;  /* > 0: inside the engine, re-entry is ignored */
+    uint32_t sleeping; /* entries of the board's sleeper table that this thread holds */
     int32_t top_probe; /* 1 + index of the innermost return probe, 0: none */
     uintptr_t stack_low, stack_high; /* 0: not known yet */
     struct board_ring *ring;
-    struct { uintptr_t sp; uint32_t entry; } inside[BOARD_MAX_POINTS]; /* `within`: extent of point i; sp 0: outside */
-    struct { uint32_t epoch, count; } nth[BOARD_MAX_POINTS]; /* arrivals counted for this thread alone */
+    struct {
+        uintptr_t sp;
+        uint32_t entry;
+    } inside[BOARD_MAX_POINTS]; /* `within`: extent of point i; sp 0: outside */
+    struct {
+        uint32_t epoch, count;
+    } nth[BOARD_MAX_POINTS]; /* arrivals counted for this thread alone */
 };
 extern __thread struct thread thread_self;
 
-/* Layout known to arch/x86_64/vfork.S. child: a vfork child runs on this thread's stack and memory. */
-struct vfork_state { uint32_t child, pad; void *return_address; };
+/* Layout known to arch/x86_64/vfork.S. child: a vfork child runs on this thread's stack and memory.
+ */
+struct vfork_state {
+    uint32_t child, pad;
+    void *return_address;
+};
 extern __thread struct vfork_state vfork_state;
 
 static inline uint32_t thread_id(void) {

@@ -69,8 +69,9 @@ const void *unwind_caller_outside_sanitizer(void) {
     return w.caller;
 }
 
-/* At each step GetIP is a frame's code and GetCFA the stack pointer it had at its call, which is where its
- * callee's frame ended. So the owner is the last frame whose own end, seen one step later, lies above. */
+/* At each step GetIP is a frame's code and GetCFA the stack pointer it had at its call, which is
+ * where its callee's frame ended. So the owner is the last frame whose own end, seen one step
+ * later, lies above. */
 static _Unwind_Reason_Code look_for_owner(struct _Unwind_Context *c, void *closure) {
     struct walk *w = closure;
     uintptr_t end_of_callee = _Unwind_GetCFA(c);

@@ -1,5 +1,5 @@
-/* Stacks, by the unwinder that is linked into the shim. Safe in signal handlers where the C library finds
- * unwind tables without a lock (glibc 2.35 and later). */
+/* Stacks, by the unwinder that is linked into the shim. Safe in signal handlers where the C library
+ * finds unwind tables without a lock (glibc 2.35 and later). */
 #ifndef HOLDPOINT_UNWIND_STACK_H
 #define HOLDPOINT_UNWIND_STACK_H
 #include "board.h"
@@ -9,7 +9,13 @@ uint32_t unwind_stack(struct board_frame *frame, uint32_t max);
 bool unwind_in_signal_handler(void);
 /* The innermost return address outside a sanitizer's runtime and outside the shim, or NULL. */
 const void *unwind_caller_outside_sanitizer(void);
-/* The frame that owns a stack address: its code, and where its return address lies (NULL: not found). */
-struct frame_owner { const void *code; void **return_slot; uintptr_t sp_after; const void *returns_to; };
+/* The frame that owns a stack address: its code, and where its return address lies (NULL: not
+ * found). */
+struct frame_owner {
+    const void *code;
+    void **return_slot;
+    uintptr_t sp_after;
+    const void *returns_to;
+};
 bool unwind_find_owner(uintptr_t address, struct frame_owner *owner);
 #endif

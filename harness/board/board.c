@@ -26,8 +26,7 @@ const char *board_problem(const void *mapped, size_t bytes) {
         return "it is shorter than a board's fixed part: truncated, or not a board";
     if (memcmp(b->magic, BOARD_MAGIC, sizeof BOARD_MAGIC) != 0)
         return "it does not begin with a board's magic bytes";
-    if (b->version != BOARD_VERSION || b->header_bytes != sizeof *b ||
-        b->layout != BOARD_LAYOUT)
+    if (b->version != BOARD_VERSION || b->header_bytes != sizeof *b || b->layout != BOARD_LAYOUT)
         return "it was written by another version of holdpoint";
     if (b->total_bytes != bytes)
         return "its length is not the length written in it: truncated";

@@ -1,7 +1,7 @@
 /* The board: the one shared file through which the runner and the ranks of a trial talk.
- * Layout only, plus readers that need no state. Written once by harness/board_create.c (the constant
- * part, the compiled plan) and then by everybody through atomics (the run-time part).
- * May not: contain pointers, be resized, or need a lock; any process may be killed at any time.
+ * Layout only, plus readers that need no state. Written once by harness/board_create.c (the
+ * constant part, the compiled plan) and then by everybody through atomics (the run-time part). May
+ * not: contain pointers, be resized, or need a lock; any process may be killed at any time.
  *
  * Time is CLOCK_MONOTONIC in nanoseconds everywhere. A string is an offset into `strings`; 0 is "".
  */
@@ -55,12 +55,23 @@ enum attr_id {
 #undef ATTR
     ATTR_COUNT
 };
-enum attr_type { ATTR_INT, ATTR_TEXT, ATTR_CODE }; /* CODE: a function, matched by MODULE!FUNCTION */
+enum attr_type {
+    ATTR_INT,
+    ATTR_TEXT,
+    ATTR_CODE
+}; /* CODE: a function, matched by MODULE!FUNCTION */
 
 enum side { SIDE_ENTER, SIDE_RETURN, SIDE_ASLEEP };
 enum step_kind { STEP_REACH, STEP_PASS };
 enum fault_action {
-    FAULT_DELAY, FAULT_HOLD, FAULT_FAIL, FAULT_DROP, FAULT_REPEAT, FAULT_CRASH, FAULT_SIGNAL, FAULT_STOP
+    FAULT_DELAY,
+    FAULT_HOLD,
+    FAULT_FAIL,
+    FAULT_DROP,
+    FAULT_REPEAT,
+    FAULT_CRASH,
+    FAULT_SIGNAL,
+    FAULT_STOP
 };
 enum detector { DETECT_ASAN = 1 << 0, DETECT_TSAN = 1 << 1, DETECT_FRAMES = 1 << 2 };
 enum follow_policy { FOLLOW_NONE, FOLLOW_CHILDREN, FOLLOW_PROGRAM };
@@ -70,18 +81,25 @@ enum seq_end { SEQ_RUNNING, SEQ_TIMEOUT, SEQ_BLOCKED, SEQ_LOST };
 
 enum slot_state {
     SLOT_FREE,
-    SLOT_STARTED,  /* holdpoint-rank wrote its process id and is about to exec the program */
-    SLOT_ALIVE,    /* the shim checked in */
-    SLOT_EXECING,  /* the process is in exec; a new incarnation should check in */
-    SLOT_EXITED,   /* ended by exit or return from main: exit_code is valid */
-    SLOT_GONE,     /* the runner saw that the process is gone and had not said good-bye */
+    SLOT_STARTED, /* holdpoint-rank wrote its process id and is about to exec the program */
+    SLOT_ALIVE,   /* the shim checked in */
+    SLOT_EXECING, /* the process is in exec; a new incarnation should check in */
+    SLOT_EXITED,  /* ended by exit or return from main: exit_code is valid */
+    SLOT_GONE,    /* the runner saw that the process is gone and had not said good-bye */
 };
 
 /* Bits of board.table_full: a table that was too small; always an `error`, never silent. */
 enum board_table {
-    TABLE_SLOTS = 1 << 0, TABLE_MODULES = 1 << 1, TABLE_FINDINGS = 1 << 2, TABLE_TRAMPOLINES = 1 << 3,
-    TABLE_RETURN_PROBES = 1 << 4, TABLE_THREADS = 1 << 5, TABLE_CODE_RANGES = 1 << 6, TABLE_CALLBACKS = 1 << 7,
-    TABLE_RINGS = 1 << 8, TABLE_SLEEPERS = 1 << 9,
+    TABLE_SLOTS = 1 << 0,
+    TABLE_MODULES = 1 << 1,
+    TABLE_FINDINGS = 1 << 2,
+    TABLE_TRAMPOLINES = 1 << 3,
+    TABLE_RETURN_PROBES = 1 << 4,
+    TABLE_THREADS = 1 << 5,
+    TABLE_CODE_RANGES = 1 << 6,
+    TABLE_CALLBACKS = 1 << 7,
+    TABLE_RINGS = 1 << 8,
+    TABLE_SLEEPERS = 1 << 9,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
@@ -106,17 +124,17 @@ struct board_point {
     uint16_t hook; /* index into hooks */
     uint8_t side;
     uint8_t is_gate;
-    int32_t rank;     /* -1: any */
-    uint16_t role;    /* BOARD_NONE: none */
-    uint16_t within;  /* point index or BOARD_NONE */
-    uint32_t nth;     /* 0: every arrival */
-    uint32_t caller;  /* MODULE!FUNCTION glob or "" */
+    int32_t rank;    /* -1: any */
+    uint16_t role;   /* BOARD_NONE: none */
+    uint16_t within; /* point index or BOARD_NONE */
+    uint32_t nth;    /* 0: every arrival */
+    uint32_t caller; /* MODULE!FUNCTION glob or "" */
     uint8_t crowd_hold;
     uint8_t same;
     uint8_t in_fault; /* named by a fault as `at` or `until`: never disarmed by steps */
     uint8_t in_steps;
-    int32_t arm_after;    /* armed once this step (index) is done; -1: from the start */
-    int32_t disarm_after; /* disarmed once this step is done; meaningless when in_fault */
+    int32_t arm_after;              /* armed once this step (index) is done; -1: from the start */
+    int32_t disarm_after;           /* disarmed once this step is done; meaningless when in_fault */
     uint16_t first_claim, n_claims; /* one claim a pass, in order */
     uint16_t first_filter, n_filters;
 };
@@ -147,31 +165,41 @@ struct board_fault {
     uint8_t return_is_arg; /* FAIL: return argument number `ret` of the call */
     int32_t rank;          /* -1: any */
     int64_t ret;
-    int32_t error_number;  /* FAIL: errno to set, 0: leave */
+    int32_t error_number; /* FAIL: errno to set, 0: leave */
     int32_t signal_number;
-    uint64_t ns;           /* DELAY, HOLD: duration (scaled); 0 with `until` means the plan's timeout */
-    uint16_t until;        /* HOLD: point index or BOARD_NONE */
-    uint16_t times;        /* REPEAT: how often in all */
+    uint64_t ns;    /* DELAY, HOLD: duration (scaled); 0 with `until` means the plan's timeout */
+    uint16_t until; /* HOLD: point index or BOARD_NONE */
+    uint16_t times; /* REPEAT: how often in all */
     uint32_t nth, every, from, to; /* 0: unset. Counted per process over arrivals that match */
-    uint32_t prob_ppm;     /* 0: always */
+    uint32_t prob_ppm;             /* 0: always */
     uint32_t line;
     uint64_t seed;
-    uint32_t text;         /* one line for people: "fail init_step rank 0 return -1" */
+    uint32_t text; /* one line for people: "fail init_step rank 0 return -1" */
     uint32_t pad;
 };
 
-struct board_env { int32_t rank; uint32_t assignment; }; /* "KEY=VALUE" for one rank, or -1 for all */
+struct board_env {
+    int32_t rank;
+    uint32_t assignment;
+}; /* "KEY=VALUE" for one rank, or -1 for all */
 
 /* ---- the run-time part ---- */
 
-/* A thread, in one word: slot index + 1 (16 bits), incarnation (16 bits), thread id (32 bits). 0: nobody. */
+/* A thread, in one word: slot index + 1 (16 bits), incarnation (16 bits), thread id (32 bits). 0:
+ * nobody. */
 typedef uint64_t board_party;
 static inline board_party board_party_make(uint16_t slot, uint16_t incarnation, uint32_t tid) {
     return ((uint64_t)(slot + 1u) << 48) | ((uint64_t)incarnation << 32) | tid;
 }
-static inline uint16_t board_party_slot(board_party p) { return (uint16_t)((p >> 48) - 1u); }
-static inline uint16_t board_party_incarnation(board_party p) { return (uint16_t)(p >> 32); }
-static inline uint32_t board_party_tid(board_party p) { return (uint32_t)p; }
+static inline uint16_t board_party_slot(board_party p) {
+    return (uint16_t)((p >> 48) - 1u);
+}
+static inline uint16_t board_party_incarnation(board_party p) {
+    return (uint16_t)(p >> 32);
+}
+static inline uint32_t board_party_tid(board_party p) {
+    return (uint32_t)p;
+}
 
 struct board_claim {
     _Atomic board_party owner; /* set once */
@@ -196,21 +224,25 @@ struct board_point_count {
 };
 
 struct board_seq {
-    _Atomic uint64_t state;  /* low 32 bits: index of the next step; high 32: enum seq_end */
-    _Atomic uint32_t epoch;  /* futex: changes whenever anything a waiter could wait for changed */
-    int32_t rank;            /* scope rank: whose sequence; scope job: -1 */
+    _Atomic uint64_t state; /* low 32 bits: index of the next step; high 32: enum seq_end */
+    _Atomic uint32_t epoch; /* futex: changes whenever anything a waiter could wait for changed */
+    int32_t rank;           /* scope rank: whose sequence; scope job: -1 */
     _Atomic uint64_t progress_ns; /* last step done */
     _Atomic uint64_t ended_ns;
-    uint32_t ended_detail;   /* string written by the ender into `detail` */
-    char detail[240];        /* one sentence: what was lost, who blocked whom */
+    uint32_t ended_detail;                  /* string written by the ender into `detail` */
+    char detail[240];                       /* one sentence: what was lost, who blocked whom */
     _Atomic uint64_t role[BOARD_MAX_ROLES]; /* board_party; ROLE_GONE once its thread ended */
     struct board_claim claim[BOARD_MAX_CLAIMS];
     struct board_step_done done[BOARD_MAX_STEPS];
     struct board_point_count point[BOARD_MAX_POINTS];
 };
 #define BOARD_ROLE_GONE UINT64_MAX
-static inline uint32_t board_seq_next(uint64_t state) { return (uint32_t)state; }
-static inline enum seq_end board_seq_end(uint64_t state) { return (enum seq_end)(state >> 32); }
+static inline uint32_t board_seq_next(uint64_t state) {
+    return (uint32_t)state;
+}
+static inline enum seq_end board_seq_end(uint64_t state) {
+    return (enum seq_end)(state >> 32);
+}
 
 /* Per rank, summed over its processes. */
 struct board_rank {
@@ -220,9 +252,9 @@ struct board_rank {
 struct board_fault_count {
     _Atomic uint32_t arrivals; /* at the fault's point and rank, all processes */
     _Atomic uint32_t fired;
-    _Atomic uint32_t released; /* HOLD: ended because `until` was reached, or after its own `ns` */
+    _Atomic uint32_t released;  /* HOLD: ended because `until` was reached, or after its own `ns` */
     _Atomic uint32_t timed_out; /* HOLD: ended by the plan's timeout or because the trial ends */
-    _Atomic board_party party; /* first firing */
+    _Atomic board_party party;  /* first firing */
     int32_t rank;
     uint32_t arrival;
     _Atomic uint64_t ns;
@@ -235,18 +267,18 @@ struct board_slot {
     uint32_t node;
     _Atomic uint32_t pid;
     _Atomic uint32_t incarnation; /* + 1 at every check-in of this process: exec counts */
-    _Atomic uint32_t execs;       /* programs that this process went on to; each has to check in again */
-    uint32_t is_follower;         /* a descendant that `follow` let in */
+    _Atomic uint32_t execs; /* programs that this process went on to; each has to check in again */
+    uint32_t is_follower;   /* a descendant that `follow` let in */
     _Atomic uint64_t started_ns, checked_in_ns, ended_ns;
     _Atomic int32_t exit_code;
     _Atomic uint32_t live_detectors; /* enum detector bits whose live test passed in this process */
     _Atomic uint32_t threads_seen;
-    _Atomic uint64_t heartbeat;      /* arrivals of any kind; a count, not a time */
+    _Atomic uint64_t heartbeat;                    /* arrivals of any kind; a count, not a time */
     _Atomic uint32_t promised, delivered, dropped; /* completions taken over from a library */
     _Atomic uint64_t modules[BOARD_MAX_MODULES / 64]; /* bit per module ever mapped */
     _Atomic uint16_t bound[BOARD_MAX_HOOKS]; /* call: relocation slots patched; other hooks: 1 */
-    char program[256];   /* /proc/self/exe at check-in */
-    char problem[240];   /* the shim's own complaint, one sentence; "" when all is well */
+    char program[256];                       /* /proc/self/exe at check-in */
+    char problem[240]; /* the shim's own complaint, one sentence; "" when all is well */
 };
 
 /* A thread inside a call with a `side: asleep` point: the runner watches whether it sleeps. */
@@ -266,10 +298,21 @@ struct board_module {
     char path[232];
 };
 
-struct board_frame { uint32_t module; uint32_t pad; uint64_t offset; }; /* module BOARD_NONE: raw address */
+struct board_frame {
+    uint32_t module;
+    uint32_t pad;
+    uint64_t offset;
+}; /* module BOARD_NONE: raw address */
 
 /* The use of the freed thing, its free and so on: what a stack in a finding shows. */
-enum stack_role { STACK_USE, STACK_FREE, STACK_ALLOC, STACK_INITIATOR, STACK_DEAD_FRAME, STACK_CALLBACK };
+enum stack_role {
+    STACK_USE,
+    STACK_FREE,
+    STACK_ALLOC,
+    STACK_INITIATOR,
+    STACK_DEAD_FRAME,
+    STACK_CALLBACK
+};
 
 struct board_finding {
     _Atomic uint32_t state; /* 0 free, 1 being written, 2 complete */
@@ -279,19 +322,35 @@ struct board_finding {
     uint32_t pid, tid;
     uint64_t ns;
     uint64_t address;
-    uint32_t steps_done;    /* of the job's or the rank's sequence, when it was found */
-    uint32_t faults_fired;  /* in all, when it was found */
-    uint32_t suspect;       /* 1: conservative evidence only, never decides a verdict */
+    uint32_t steps_done;   /* of the job's or the rank's sequence, when it was found */
+    uint32_t faults_fired; /* in all, when it was found */
+    uint32_t suspect;      /* 1: conservative evidence only, never decides a verdict */
     uint32_t healed;
     uint32_t n_stacks;
     uint32_t pad;
-    struct { uint32_t role, n; struct board_frame frame[BOARD_MAX_FRAMES]; } stack[BOARD_MAX_STACKS];
-    char note[320];         /* the evidence, in a sentence or two */
+    struct {
+        uint32_t role, n;
+        struct board_frame frame[BOARD_MAX_FRAMES];
+    } stack[BOARD_MAX_STACKS];
+    char note[320]; /* the evidence, in a sentence or two */
 };
 
 enum event_kind {
-    EVENT_ARRIVAL, EVENT_CLAIM, EVENT_RELEASE, EVENT_STEP, EVENT_FAULT, EVENT_FAULT_END, EVENT_ROLE, EVENT_CHECK_IN,
-    EVENT_EXIT, EVENT_THREAD_START, EVENT_THREAD_END, EVENT_PROMISED, EVENT_DELIVERED, EVENT_FRAME_DEAD, EVENT_BYSTANDER
+    EVENT_ARRIVAL,
+    EVENT_CLAIM,
+    EVENT_RELEASE,
+    EVENT_STEP,
+    EVENT_FAULT,
+    EVENT_FAULT_END,
+    EVENT_ROLE,
+    EVENT_CHECK_IN,
+    EVENT_EXIT,
+    EVENT_THREAD_START,
+    EVENT_THREAD_END,
+    EVENT_PROMISED,
+    EVENT_DELIVERED,
+    EVENT_FRAME_DEAD,
+    EVENT_BYSTANDER
 };
 struct board_event {
     _Atomic uint64_t number; /* position in its ring + 1, written last */
@@ -302,33 +361,37 @@ struct board_event {
     uint32_t pid, tid;
     uint64_t value[2];
 };
-struct board_ring { /* one writer at a time */
+struct board_ring {              /* one writer at a time */
     _Atomic uint32_t writer_tid; /* 0: free for the next thread */
     uint32_t pad;
     _Atomic uint64_t head; /* records ever written; more than BOARD_RING_RECORDS: wrapped */
     struct board_event record[BOARD_RING_RECORDS];
 };
 
-enum board_phase { PHASE_PREPARING, PHASE_RUNNING, PHASE_STOPPING }; /* STOPPING: every hold ends at once */
+enum board_phase {
+    PHASE_PREPARING,
+    PHASE_RUNNING,
+    PHASE_STOPPING
+}; /* STOPPING: every hold ends at once */
 
 struct board {
     char magic[8];
     uint32_t version, header_bytes; /* sizeof(struct board) */
     uint64_t total_bytes;
-    uint64_t layout;                /* BOARD_LAYOUT: sizes of what lies on the board */
-    uint64_t constant_sum;          /* FNV-1a over the constant part, see board_constant_sum */
+    uint64_t layout;       /* BOARD_LAYOUT: sizes of what lies on the board */
+    uint64_t constant_sum; /* FNV-1a over the constant part, see board_constant_sum */
 
     /* constant */
     uint64_t plan_hash; /* FNV-1a 64 of the plan file's bytes */
     uint32_t node, n_ranks, n_slots, n_seqs, n_rings;
     uint32_t n_hooks, n_points, n_filters, n_steps, n_claims, n_roles, n_faults, n_env;
-    uint32_t scope_rank;   /* 1: one sequence a rank */
-    uint32_t detectors;    /* enum detector bits that were asked for */
-    uint32_t follow;       /* enum follow_policy */
+    uint32_t scope_rank;     /* 1: one sequence a rank */
+    uint32_t detectors;      /* enum detector bits that were asked for */
+    uint32_t follow;         /* enum follow_policy */
     uint32_t follow_program; /* glob of the program's file name */
     uint32_t plan_name, trial_name, trial_dir, shim_path;
-    uint32_t string_bytes; /* used */
-    uint64_t timeout_ns;   /* of a hold, scaled */
+    uint32_t string_bytes;                          /* used */
+    uint64_t timeout_ns;                            /* of a hold, scaled */
     uint64_t at_ranks, at_seqs, at_slots, at_rings; /* offsets from the start of the board */
     struct board_hook hook[BOARD_MAX_HOOKS];
     struct board_point point[BOARD_MAX_POINTS];
@@ -348,14 +411,15 @@ struct board {
     struct board_sleeper sleeper[BOARD_MAX_SLEEPERS];
     struct board_module module[BOARD_MAX_MODULES];
     struct board_finding finding[BOARD_MAX_FINDINGS];
-    /* then: struct board_rank[n_ranks], board_seq[n_seqs], board_slot[n_slots], board_ring[n_rings] */
+    /* then: struct board_rank[n_ranks], board_seq[n_seqs], board_slot[n_slots], board_ring[n_rings]
+     */
 };
 
 /* Two builds that disagree about a structure must not share a board. */
 #define BOARD_LAYOUT                                                                               \
     ((uint64_t)sizeof(struct board) * 31 + sizeof(struct board_rank) * 37 +                        \
-     sizeof(struct board_seq) * 41 + sizeof(struct board_slot) * 43 + sizeof(struct board_ring) * 47 + \
-     sizeof(struct board_finding) * 53)
+     sizeof(struct board_seq) * 41 + sizeof(struct board_slot) * 43 +                              \
+     sizeof(struct board_ring) * 47 + sizeof(struct board_finding) * 53)
 
 static inline struct board_rank *board_ranks(const struct board *b) {
     return (struct board_rank *)((char *)(uintptr_t)b + b->at_ranks);
@@ -384,7 +448,8 @@ static inline void board_copy_text(char *to, size_t room, const char *text) {
 /* FNV-1a over everything from plan_hash to the end of strings. */
 uint64_t board_constant_sum(const struct board *b);
 
-/* NULL when the mapped bytes are a whole, undamaged board of this version; otherwise what is wrong. */
+/* NULL when the mapped bytes are a whole, undamaged board of this version; otherwise what is wrong.
+ */
 const char *board_problem(const void *mapped, size_t bytes);
 
 /* Environment through which a rank finds its board. */

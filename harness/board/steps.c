@@ -1,5 +1,5 @@
-/* The rules of steps on the board. Runs in the ranks (in any thread, also in a signal handler) and in
- * the runner. May not lock, allocate or print.
+/* The rules of steps on the board. Runs in the ranks (in any thread, also in a signal handler) and
+ * in the runner. May not lock, allocate or print.
  */
 #include "steps.h"
 
@@ -47,7 +47,8 @@ uint16_t steps_open_claim(const struct board *b, const struct board_seq *s, uint
     return BOARD_NONE;
 }
 
-bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_t arrival, uint64_t now) {
+bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_t arrival,
+                 uint64_t now) {
     board_party nobody = 0;
     if (!atomic_compare_exchange_strong(&s->claim[claim].owner, &nobody, party))
         return false;
@@ -85,7 +86,8 @@ static void advance(const struct board *b, struct board_seq *s, int32_t rank, ui
     }
 }
 
-void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank, uint64_t now) {
+void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank,
+                 uint64_t now) {
     atomic_store(&s->claim[claim].standing, 1);
     advance(b, s, rank, now);
     steps_wake(s);

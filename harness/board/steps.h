@@ -17,12 +17,15 @@ uint16_t steps_open_claim(const struct board *b, const struct board_seq *s, uint
 
 /* Takes the claim if it is free. True: `party` owns it now and must stand there until
  * steps_released() says so. */
-bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_t arrival, uint64_t now);
+bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_t arrival,
+                 uint64_t now);
 
 /* The owner stands at the point: moves the sequence as far as it goes. */
-void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank, uint64_t now);
+void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank,
+                 uint64_t now);
 
-/* An arrival at a mark. True when it completed the step whose turn it is, false when it was early. */
+/* An arrival at a mark. True when it completed the step whose turn it is, false when it was early.
+ */
 bool steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
                 int32_t rank, uint32_t arrival, uint64_t now);
 

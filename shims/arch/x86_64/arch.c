@@ -21,7 +21,8 @@ void arch_start(void) {
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     uint64_t bytes = 576; /* the legacy area and the header */
     for (unsigned i = 2; i < 8; i++)
-        if ((low & COMPONENTS & (1u << i)) && __get_cpuid_count(0xd, i, &a, &b, &c, &d) && a + b > bytes)
+        if ((low & COMPONENTS & (1u << i)) && __get_cpuid_count(0xd, i, &a, &b, &c, &d) &&
+            a + b > bytes)
             bytes = a + b;
     arch_save_bytes = (bytes + 63) & ~(uint64_t)63;
     arch_save_mask = low & COMPONENTS;

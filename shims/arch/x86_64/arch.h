@@ -5,7 +5,8 @@
 #include <stdint.h>
 /* Finds out how vector registers are saved. Before any trampoline runs. */
 void arch_start(void);
-/* Writes a stub that pushes `index` and jumps to call_entry; bytes written, at most ARCH_STUB_BYTES. */
+/* Writes a stub that pushes `index` and jumps to call_entry; bytes written, at most
+ * ARCH_STUB_BYTES. */
 enum { ARCH_STUB_BYTES = 32 };
 void arch_write_call_stub(unsigned char *to, uint32_t index);
 /* Writes a function that returns `value`. */
