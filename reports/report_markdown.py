@@ -1,0 +1,42 @@
+"""summary.md: the table of verdicts and, for each surprise, why; short enough for a CI system's step summary."""
+import report_rows as rows
+
+MARKS = {rows.AS_EXPECTED: "✅", rows.NOT_AS_EXPECTED: "❌", rows.CANNOT_TELL: "⚠️", rows.SKIPPED: "⏭️"}
+
+
+def cell(text):
+    """Text of others in a table cell: no pipe, line or tag of it may take part in the page."""
+    text = " ".join(str(text if text is not None else "").split())
+    for sign, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "'"), ("*", "\\*"), ("_", "\\_")):
+        text = text.replace(sign, instead)
+    return text
+
+
+def code(text):
+    """Text of others as code, on one line."""
+    return "`" + " ".join(str(text).replace("`", "'").split()) + "`"
+
+
+def table(results):
+    lines = ["| | scenario | variant | plan | ranks | verdict | trials | expected | signatures |",
+             "|---|---|---|---|--:|---|---|---|---|"]
+    for row in results.rows:
+        verdict = "skipped" if row.state == rows.SKIPPED else row.verdict["verdict"]
+        cells = [MARKS[row.state], row.scenario, row.variant, row.plan, row.ranks, verdict, row.counted, row.wanted,
+                 ", ".join(row.signatures)]
+        lines.append("| " + " | ".join(map(cell, cells)) + " |")
+    return lines
+
+
+def markdown(results):
+    told = ", ".join(f"{results.count(state)} {state}" for state in rows.STATES if results.count(state)) or "nothing ran"
+    machine = results.json["machine"]
+    lines = ["# holdpoint", "", f"{told}. {cell(machine['distribution'])}, {cell(machine['kernel'])}, {machine['cpus']} CPUs,"
+             f" {results.json['started']}, holdpoint {cell(results.json['holdpoint'])}.", ""]
+    lines += table(results) if results.rows else []
+    for row in results.rows:
+        if row.state == rows.AS_EXPECTED:
+            continue
+        lines += ["", f"## {cell(row.scenario)}: {cell(row.name)}", "", f"{row.state}: {cell(row.reason)}"]
+        lines += ["", f"Again: {code(row.again)}"] if row.again else []
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,95 @@
+"""The interleaving of a trial as a drawing: one lane a thread, one column a moment, held intervals as bars.
+
+Columns are in order of time and equally wide: moments are microseconds apart or seconds, and the order is what
+a plan forces. Computes places only; templates/page.html.j2 draws them.
+"""
+from dataclasses import dataclass, field
+
+import report_rows as rows
+
+COLUMN, LANE, LEFT, TOP = 132, 54, 18, 40
+MOST_LANES = 10
+NEAR_MS = 1.0
+
+
+@dataclass
+class Picture:
+    width: int = 0
+    height: int = 0
+    lanes: list = field(default_factory=list)
+    columns: list = field(default_factory=list)
+    bars: list = field(default_factory=list)
+    marks: list = field(default_factory=list)
+    left_out: int = 0
+
+
+def lane_key(entry):
+    return (entry["rank"] if entry["rank"] is not None else -1, entry["pid"] or 0, entry["tid"] or 0)
+
+
+def moments_of(trial):
+    """(time, order, kind, entry, number) of everything that has a time and a thread, and what never came to be."""
+    moments, never = [], []
+    for number, step in enumerate(trial["steps"], 1):
+        if step["at_ms"] is None:
+            never.append((None, number, "never", step, number))
+        else:
+            moments.append((step["at_ms"], number, step["kind"], step, number))
+    for fault in trial["faults"]:
+        if fault["at_ms"] is not None and fault["tid"] is not None:
+            moments.append((fault["at_ms"], 0, "fault", fault, None))
+    for hold in trial["holds"]:
+        begun_by = [m for m in moments if m[3].get("point") == hold["point"] and m[2] in ("reach", "pass")
+                    and lane_key(m[3]) == lane_key(hold) and abs(m[0] - hold["from_ms"]) < NEAR_MS]
+        if not begun_by and hold["from_ms"] is not None:
+            moments.append((hold["from_ms"], -1, "stands", hold, None))
+    moments.sort(key=lambda m: m[:2])
+    return moments, never
+
+
+def column_of(moments, time, hold, kinds):
+    """The moment of this hold's thread and point nearest to the time, or the last one before it."""
+    own = [i for i, m in enumerate(moments) if m[2] in kinds and m[3].get("point") == hold["point"] and lane_key(m[3]) == lane_key(hold)
+           and abs(m[0] - time) < NEAR_MS]
+    if own:
+        return own[0] if "reach" in kinds else own[-1]
+    return max((i for i, m in enumerate(moments) if m[0] <= time), default=0)
+
+
+def bar(trial_hold, moments, y, end):
+    start = column_of(moments, trial_hold["from_ms"], trial_hold, ("reach", "stands", "pass"))
+    stop = column_of(moments, trial_hold["to_ms"], trial_hold, ("pass",)) if trial_hold["to_ms"] is not None else None
+    x = LEFT + start * COLUMN
+    right = LEFT + stop * COLUMN if stop is not None else end
+    lasted = rows.milliseconds(trial_hold["to_ms"] - trial_hold["from_ms"]) if trial_hold["to_ms"] is not None else "until the end"
+    return {"x": x, "y": y, "width": max(right - x, 12), "point": trial_hold["point"], "ended": trial_hold["ended"],
+            "title": f"held at {trial_hold['point']} for {lasted}, ended by {trial_hold['ended']}"}
+
+
+def picture(trial):
+    """None when no thread took part in the plan."""
+    moments, never = moments_of(trial)
+    keys = sorted({lane_key(m[3]) for m in moments})
+    if not keys:
+        return None
+    drawn = Picture(left_out=max(0, len(keys) - MOST_LANES))
+    keys = keys[:MOST_LANES]
+    y_of = {key: TOP + 18 + i * LANE for i, key in enumerate(keys)}
+    drawn.lanes = [{"y": y_of[key], "label": rows.party({"rank": key[0] if key[0] >= 0 else None, "tid": key[2]})} for key in keys]
+    for i, (time, _, kind, entry, number) in enumerate(moments):
+        x = LEFT + i * COLUMN
+        drawn.columns.append({"x": x, "text": rows.milliseconds(time)})
+        if lane_key(entry) in y_of:
+            label = entry["text"] if kind != "stands" else f"stands at {entry['point']}"
+            drawn.marks.append({"x": x, "y": y_of[lane_key(entry)], "kind": kind, "number": number or "", "text": label,
+                                "short": label if len(label) <= 20 else label[:19] + "…"})
+    for i, (_, _, kind, step, number) in enumerate(never):
+        x = LEFT + (len(moments) + i) * COLUMN
+        drawn.columns.append({"x": x, "text": step["state"]})
+        drawn.marks.append({"x": x, "y": TOP + 18, "kind": kind, "number": number, "text": step["text"],
+                            "short": step["text"][:20]})
+    drawn.width = LEFT + (len(moments) + len(never)) * COLUMN
+    drawn.height = TOP + len(keys) * LANE + 6
+    drawn.bars = [bar(hold, moments, y_of[lane_key(hold)], LEFT + len(moments) * COLUMN) for hold in trial["holds"]
+                  if lane_key(hold) in y_of and hold["from_ms"] is not None]
+    return drawn
