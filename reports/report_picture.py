@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 import report_rows as rows
 
-COLUMN, LANE, LEFT, TOP = 132, 54, 18, 40
+LANE, LEFT, TOP = 66, 18, 40
+NARROWEST, WIDEST, ROOM = 132, 190, 1140  # of a column; what a wide page has for all of them
 MOST_LANES = 10
 NEAR_MS = 1.0
 
 
 @dataclass
 class Picture:
+    column: int = NARROWEST
     width: int = 0
     height: int = 0
     lanes: list = field(default_factory=list)
@@ -56,14 +58,15 @@ def column_of(moments, time, hold, kinds):
     return max((i for i, m in enumerate(moments) if m[0] <= time), default=0)
 
 
-def bar(trial_hold, moments, y, end):
-    start = column_of(moments, trial_hold["from_ms"], trial_hold, ("reach", "stands", "pass"))
-    stop = column_of(moments, trial_hold["to_ms"], trial_hold, ("pass",)) if trial_hold["to_ms"] is not None else None
-    x = LEFT + start * COLUMN
-    right = LEFT + stop * COLUMN if stop is not None else end
-    lasted = rows.milliseconds(trial_hold["to_ms"] - trial_hold["from_ms"]) if trial_hold["to_ms"] is not None else "until the end"
-    return {"x": x, "y": y, "width": max(right - x, 12), "point": trial_hold["point"], "ended": trial_hold["ended"],
-            "title": f"held at {trial_hold['point']} for {lasted}, ended by {trial_hold['ended']}"}
+def bar(hold, moments, y, column):
+    start = column_of(moments, hold["from_ms"], hold, ("reach", "stands", "pass"))
+    stop, lasted = len(moments), "until the end"
+    if hold["to_ms"] is not None and hold["ended"] == "pass":
+        stop = column_of(moments, hold["to_ms"], hold, ("pass",))
+    if hold["to_ms"] is not None:
+        lasted = f"for {rows.milliseconds(hold['to_ms'] - hold['from_ms'])}"
+    return {"x": LEFT + start * column, "y": y, "width": max((stop - start) * column, 12), "point": hold["point"], "ended": hold["ended"],
+            "title": f"held at {hold['point']} {lasted}, ended by {hold['ended']}"}
 
 
 def picture(trial):
@@ -72,24 +75,25 @@ def picture(trial):
     keys = sorted({lane_key(m[3]) for m in moments})
     if not keys:
         return None
-    drawn = Picture(left_out=max(0, len(keys) - MOST_LANES))
+    column = min(WIDEST, max(NARROWEST, ROOM // (len(moments) + len(never))))
+    drawn = Picture(column=column, left_out=max(0, len(keys) - MOST_LANES))
     keys = keys[:MOST_LANES]
     y_of = {key: TOP + 18 + i * LANE for i, key in enumerate(keys)}
     drawn.lanes = [{"y": y_of[key], "label": rows.party({"rank": key[0] if key[0] >= 0 else None, "tid": key[2]})} for key in keys]
     for i, (time, _, kind, entry, number) in enumerate(moments):
-        x = LEFT + i * COLUMN
+        x = LEFT + i * column
         drawn.columns.append({"x": x, "text": rows.milliseconds(time)})
         if lane_key(entry) in y_of:
             label = entry["text"] if kind != "stands" else f"stands at {entry['point']}"
             drawn.marks.append({"x": x, "y": y_of[lane_key(entry)], "kind": kind, "number": number or "", "text": label,
                                 "short": label if len(label) <= 20 else label[:19] + "…"})
     for i, (_, _, kind, step, number) in enumerate(never):
-        x = LEFT + (len(moments) + i) * COLUMN
+        x = LEFT + (len(moments) + i) * column
         drawn.columns.append({"x": x, "text": step["state"]})
         drawn.marks.append({"x": x, "y": TOP + 18, "kind": kind, "number": number, "text": step["text"],
                             "short": step["text"][:20]})
-    drawn.width = LEFT + (len(moments) + len(never)) * COLUMN
+    drawn.width = LEFT + (len(moments) + len(never)) * column
     drawn.height = TOP + len(keys) * LANE + 6
-    drawn.bars = [bar(hold, moments, y_of[lane_key(hold)], LEFT + len(moments) * COLUMN) for hold in trial["holds"]
+    drawn.bars = [bar(hold, moments, y_of[lane_key(hold)], column) for hold in trial["holds"]
                   if lane_key(hold) in y_of and hold["from_ms"] is not None]
     return drawn
