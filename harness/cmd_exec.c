@@ -81,7 +81,6 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
                  .variant = "given",
                  .component = "",
                  .workload = basename(copy),
-                 .plan = o->plan,
                  .launcher = own_line                         ? "own"
                              : o->launcher == LAUNCHER_MPIRUN ? "mpirun"
                                                               : "local",

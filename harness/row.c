@@ -217,6 +217,7 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
     if (done) {
         struct verdict_row head = r->head;
         head.plan_read = shown;
+        head.plan = head.plan ? head.plan : shown->name;
         status = results_add(rs, &head, result, done);
         /* The program's own output has stdout to itself. */
         print_row(

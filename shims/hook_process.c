@@ -177,6 +177,7 @@ int __libc_start_main(main_function main, int argc, char **argv, main_function i
                       void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
 EXPORTED int __libc_start_main(main_function main, int argc, char **argv, main_function init,
                                void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
+    process_start();
     program_main = main;
     return get___libc_start_main()(run_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -12,6 +12,7 @@
 #include "steps.h"
 #include "thread.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,9 +26,8 @@ static struct process unarmed;
 struct process *process = &unarmed;
 
 void process_problem(const char *sentence) {
-    struct board_slot *s = process_slot();
-    if (process->board && !s->problem[0])
-        board_copy_text(s->problem, sizeof s->problem, sentence);
+    if (process->board && !process_slot()->problem[0])
+        board_copy_text(process_slot()->problem, sizeof process_slot()->problem, sentence);
 }
 
 void process_table_full(enum board_table table) {
@@ -207,7 +207,10 @@ __attribute__((constructor)) static void constructor(int argc, char **argv, char
     (void)argc, (void)argv;
     if (!environ)
         environ = envp;
-    process_start();
+    /* A sanitizer that is linked into the program starts after us, and its interceptors must not be called before:
+     * then the start waits for __libc_start_main. */
+    if (!dlsym(RTLD_DEFAULT, "__tsan_init") && !dlsym(RTLD_DEFAULT, "__asan_init"))
+        process_start();
 }
 
 bool process_children_follow(void) {
