@@ -64,11 +64,13 @@ static void list_files(struct record *e) {
 
 /* True for the logs that hold reports; `rank` is whose log it is, -1 for a launcher's. */
 static bool is_log(const char *name, int *rank) {
-    *rank = -1;
-    if (sscanf(name, "rank.%d.", rank) == 1)
-        return strstr(name, ".out") || strstr(name, ".err");
-    if (sscanf(name, "sanitizer.rank%d.", rank) == 1)
-        return true;
+    const char *rest;
+    *rank = rank_in_name(name, "rank.", &rest);
+    if (*rank >= 0)
+        return strcmp(rest, ".out") == 0 || strcmp(rest, ".err") == 0;
+    *rank = rank_in_name(name, "sanitizer.rank", &rest);
+    if (*rank >= 0)
+        return *rest == '.';
     return strcmp(name, "launcher.out") == 0 || strcmp(name, "launcher.err") == 0;
 }
 

@@ -167,8 +167,8 @@ void log_on_terminate(const struct log_bytes *b, size_t at, const struct log_lin
         return;
     struct finding *f = add_death(b, pure ? FINDING_ABORT : FINDING_ASSERTION, "assert", line);
     struct log_line next = {.tag_rank = -1};
-    if (log_next_line(b->bytes, b->n, &at, &next) && log_next_line(b->bytes, b->n, &at, &next) &&
-        strncmp(next.text, "  what():", 9) == 0)
+    log_next_line(b->bytes, b->n, &at, &next); /* `line` again */
+    if (log_next_line(b->bytes, b->n, &at, &next) && strncmp(next.text, "  what():", 9) == 0)
         add_text(f, next.text + 2);
 }
 

@@ -287,6 +287,6 @@ void log_on_undefined(const struct log_bytes *b, size_t at, const struct log_lin
     stacks_begin(&s, "use");
     while (read_line(&r) && stacks_frame(&s, r.line.text))
         ;
-    if (!s.current->n)
+    if (s.current && !s.current->n)
         place_as_frame(&s, s.f->text);
 }

@@ -41,11 +41,16 @@ static void on_done(const struct log_bytes *b, size_t at, const struct log_line 
 /* The mark counts the bytes before it, so that a log cut in the middle and one that a program wrote
  * a mark into are both seen. A newline may stand between the last byte and the mark. */
 static void on_end(const struct log_bytes *b, size_t at, const struct log_line *line) {
-    int rank;
-    unsigned long long bytes;
+    static const char prefix[] = "--- holdpoint: end of log, rank ";
     size_t start = log_line_start(b->bytes, at);
-    if (sscanf(line->text, "--- holdpoint: end of log, rank %d, %llu bytes ---", &rank, &bytes) ==
-        2)
+    if (strncmp(line->text, prefix, sizeof prefix - 1) != 0)
+        return;
+    char *end;
+    strtol(line->text + sizeof prefix - 1, &end, 10);
+    if (strncmp(end, ", ", 2) != 0)
+        return;
+    unsigned long long bytes = strtoull(end + 2, &end, 10);
+    if (strcmp(end, " bytes ---") == 0)
         add_note(b, NOTE_END, line, bytes == start || bytes + 1 == start);
 }
 

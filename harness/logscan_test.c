@@ -339,8 +339,7 @@ static void test_no_findings(void) {
         "runtime error: none\n",
         "Assertion `x' holds\n",
         "Caught signal 15 (Terminated)\n",
-        "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 15 "
-        "(Terminated).\n",
+        "mpirun noticed that process rank 1 with PID 0 on node n exited on signal 15 (Term).\n",
         "he said: terminate called without an active exception\n",
         "free(): double free detected in tcache 2, said the manual\n",
     };

@@ -55,10 +55,9 @@ static const struct log_note *end_mark(const struct record *e, const char *file)
 
 /* "rank.3.err": the logs that the runner closes with a mark when the trial is over. */
 static bool is_rank_log(const char *name) {
-    int rank, used = 0;
-    return sscanf(name, "rank.%d.out%n", &rank, &used) == 1 && used && !name[used]
-               ? true
-               : sscanf(name, "rank.%d.err%n", &rank, &used) == 1 && used && !name[used];
+    const char *rest;
+    return rank_in_name(name, "rank.", &rest) >= 0 &&
+           (strcmp(rest, ".out") == 0 || strcmp(rest, ".err") == 0);
 }
 
 static void check_logs(const struct record *e, struct sentences *s) {
@@ -177,8 +176,9 @@ static char *why_absent(const struct record *e, const struct board_slot *s) {
     if (s && *s->problem)
         return copy_text(s->problem);
     if (s && slot_lost_its_program(s))
-        return format_text("%s executed another program, which did not check in: the preload was lost",
-                           s->program);
+        return format_text(
+            "%s executed another program, which did not check in: the preload was lost",
+            s->program);
     if (command) {
         program_look(command, &p);
         if (program_problem(&p, sentence, sizeof sentence))

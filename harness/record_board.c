@@ -141,6 +141,18 @@ const char *role_text(uint32_t role) {
     return role < sizeof roles / sizeof *roles ? roles[role] : "stack";
 }
 
+/* ---- files ---- */
+
+int rank_in_name(const char *name, const char *prefix, const char **rest) {
+    size_t n = strlen(prefix);
+    char *end;
+    if (strncmp(name, prefix, n) != 0 || name[n] < '0' || name[n] > '9')
+        return -1;
+    long rank = strtol(name + n, &end, 10);
+    *rest = end;
+    return rank < BOARD_MAX_RANKS ? (int)rank : -1;
+}
+
 /* ---- modules ---- */
 
 char *module_build_id(const struct board_module *m) {

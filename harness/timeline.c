@@ -25,8 +25,11 @@ static const char *const event_names[] = {[EVENT_ARRIVAL] = "arrival",
                                           [EVENT_BYSTANDER] = "bystander"};
 enum { EVENT_NAMES = sizeof event_names / sizeof *event_names };
 
+struct entry {
+    const struct board_event *event;
+};
 struct events {
-    const struct board_event **event;
+    struct entry *entry;
     size_t n;
     unsigned wrapped; /* rings that lost their oldest records */
 };
@@ -40,25 +43,25 @@ static void add_ring(struct events *e, const struct board_ring *ring) {
         /* A writer that was killed in a record leaves one whose number is not its place. */
         if (!number || (number - 1) % BOARD_RING_RECORDS != i || r->kind >= EVENT_NAMES)
             continue;
-        e->event = allocate_again(e->event, e->n + 1, sizeof(struct board_event *));
-        e->event[e->n++] = r;
+        e->entry = allocate_again(e->entry, e->n + 1, sizeof *e->entry);
+        e->entry[e->n++].event = r;
     }
 }
 
 static int by_time(const void *a, const void *b) {
-    const struct board_event *x = *(const struct board_event *const *)a;
-    const struct board_event *y = *(const struct board_event *const *)b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
+    uint64_t x = ((const struct entry *)a)->event->ns, y = ((const struct entry *)b)->event->ns;
+    return (x > y) - (x < y);
 }
 
 static void drop_arrivals(struct events *e) {
     size_t kept = 0, excess = e->n > TIMELINE_MOST ? e->n - TIMELINE_MOST : 0;
     for (size_t i = 0; i < e->n; i++) {
-        bool plain = e->event[i]->kind == EVENT_ARRIVAL || e->event[i]->kind == EVENT_BYSTANDER;
+        uint16_t kind = e->entry[i].event->kind;
+        bool plain = kind == EVENT_ARRIVAL || kind == EVENT_BYSTANDER;
         if (plain && excess)
             excess--;
         else
-            e->event[kept++] = e->event[i];
+            e->entry[kept++] = e->entry[i];
     }
     e->n = kept;
 }
@@ -91,13 +94,13 @@ json_t *timeline_json(const struct board *b, uint64_t begin, char **note) {
     for (uint32_t i = 0; i < b->n_rings; i++)
         add_ring(&e, &board_rings(b)[i]);
     if (e.n)
-        qsort(e.event, e.n, sizeof *e.event, by_time);
+        qsort(e.entry, e.n, sizeof *e.entry, by_time);
     size_t all = e.n;
     drop_arrivals(&e);
     size_t first = e.n > TIMELINE_MOST ? e.n - TIMELINE_MOST : 0;
     json_t *list = json_array();
     for (size_t i = first; i < e.n; i++)
-        json_array_append_new(list, event_json(b, e.event[i], begin));
+        json_array_append_new(list, event_json(b, e.entry[i].event, begin));
     AUTO_TEXT wrapped = e.wrapped
                             ? format_text("%u of %u rings wrapped, so their oldest events are lost",
                                           e.wrapped, b->n_rings)
@@ -106,6 +109,6 @@ json_t *timeline_json(const struct board *b, uint64_t begin, char **note) {
                                                                    all - json_array_size(list), all)
                                                      : copy_text("");
     *note = format_text("%s%s%s", wrapped, *wrapped && *left_out ? "; " : "", left_out);
-    free(e.event);
+    free(e.entry);
     return list;
 }

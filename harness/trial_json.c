@@ -236,25 +236,15 @@ static json_t *slot_json(const struct board *b, const struct board_slot *s, uint
     return j;
 }
 
-static int by_rank(const void *a, const void *b) {
-    const struct board_slot *x = *(const struct board_slot *const *)a;
-    const struct board_slot *y = *(const struct board_slot *const *)b;
-    int order = (x->rank > y->rank) - (x->rank < y->rank);
-    return order ? order : (x > y) - (x < y);
-}
-
 /* By rank, in the order in which the processes of a rank took their slots. */
 static json_t *ranks_json(const struct board *b, uint64_t begin) {
-    const struct board_slot **used = allocate(b->n_slots, sizeof *used);
-    size_t n = 0;
-    for (uint32_t i = 0; i < b->n_slots; i++)
-        if (slot_is_used(&board_slots(b)[i]))
-            used[n++] = &board_slots(b)[i];
-    qsort(used, n, sizeof *used, by_rank);
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, slot_json(b, used[i], begin));
-    free(used);
+    for (int32_t rank = 0; rank < (int32_t)b->n_ranks; rank++)
+        for (uint32_t i = 0; i < b->n_slots; i++) {
+            const struct board_slot *s = &board_slots(b)[i];
+            if (slot_is_used(s) && s->rank == rank)
+                json_array_append_new(list, slot_json(b, s, begin));
+        }
     return list;
 }
 

@@ -405,7 +405,8 @@ static void log_finding_in_plan(struct made *m) {
 static void log_finding_before_plan(struct made *m) {
     log_finding(m, FINDING_DOUBLE_FREE, "glibc");
     stop_at(m, 0, SEQ_LOST, "its process has ended");
-    m->board->faults_fired = m->board->fault_count[0].fired = 0;
+    m->board->faults_fired = 0;
+    m->board->fault_count[0].fired = 0;
 }
 static void log_finding_without_plan(struct made *m) {
     log_finding(m, FINDING_DOUBLE_FREE, "glibc");
