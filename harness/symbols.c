@@ -83,10 +83,23 @@ static char *demangled(const char *name) {
     return plain ? plain : copy_text(name);
 }
 
+/* clang writes no table of address ranges, without which libdwfl finds no line: its units are
+ * asked. */
+static Dwarf_Line *line_by_unit(struct module *m, GElf_Addr address) {
+    Dwarf_Addr bias;
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(m->module, unit, &bias));)
+        if (dwarf_haspc(unit, address - bias) > 0)
+            return dwarf_getsrc_die(unit, address - bias);
+    return NULL;
+}
+
 static char *source_line(struct module *m, GElf_Addr address) {
     Dwfl_Line *line = dwfl_module_getsrc(m->module, address);
     int number = 0;
     const char *file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+    Dwarf_Line *other = file ? NULL : line_by_unit(m, address);
+    if (other && dwarf_lineno(other, &number) == 0)
+        file = dwarf_linesrc(other, NULL, NULL);
     return file && number > 0 ? format_text("%s:%d", file, number) : NULL;
 }
 
