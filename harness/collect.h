@@ -13,6 +13,7 @@ struct finding {
     enum finding_kind kind;
     int rank; /* -1: unknown */
     unsigned node, pid, tid;
+    uint64_t ns;     /* when, on the clock of the board; 0: a log does not tell */
     char *source;    /* "shim", "asan", "tsan", "ubsan", "lsan", "glibc", "assert", "signal", "watchdog" */
     char *text;      /* the evidence: a line or a few of the log, or the shim's note */
     char *file;      /* log it was read from, or NULL */

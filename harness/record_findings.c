@@ -34,6 +34,7 @@ static void shim_finding(struct record *e, const struct board_finding *from) {
     f->node = from->node;
     f->pid = from->pid;
     f->tid = from->tid;
+    f->ns = from->ns;
     f->text = copy_part(from->note, sizeof from->note - 1);
     f->suspect = from->suspect;
     f->healed = from->healed;

@@ -12,10 +12,10 @@
 
 enum { MOST_FRAMES = 3 };
 
-const char signature_note[] = "kind, then for each stack its role and at most 3 innermost frames, "
-                              "innermost first, joined by '<'; "
-                              "without template arguments, parameters, clones, offsets, sanitizer, "
-                              "shim, abort and start frames";
+const char signature_note[] =
+    "kind, then for each stack its role and at most 3 innermost frames, innermost first, joined by "
+    "'<'; without template arguments, parameters, clones and offsets, and without the frames of "
+    "sanitizers, the shim, libc and C++'s own run time";
 
 /* ---- a function's name ---- */
 

@@ -181,6 +181,7 @@ static json_t *finding_json(const struct record *e, const struct finding *f) {
     set(j, "node", json_integer(f->node));
     set(j, "pid", f->pid ? json_integer(f->pid) : json_null());
     set(j, "tid", f->tid ? json_integer(f->tid) : json_null());
+    set(j, "at_ms", timeline_ms(f->ns, e->board ? board_begin(e->board) : 0));
     set(j, "source", json_text(f->source));
     set(j, "text", json_text(f->text));
     set(j, "file", json_text(f->file));

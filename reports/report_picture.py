@@ -9,7 +9,7 @@ import report_rows as rows
 
 LANE, LEFT, TOP = 66, 18, 40
 NARROWEST, WIDEST, ROOM = 132, 190, 1140  # of a column; what a wide page has for all of them
-MOST_LANES = 10
+MOST_LANES, MOST_LETTERS = 10, 22
 NEAR_MS = 1.0
 
 
@@ -40,6 +40,9 @@ def moments_of(trial):
     for fault in trial["faults"]:
         if fault["at_ms"] is not None and fault["tid"] is not None:
             moments.append((fault["at_ms"], 0, "fault", fault, None))
+    for found in trial["findings"]:
+        if found["at_ms"] is not None and found["tid"] is not None:
+            moments.append((found["at_ms"], len(trial["steps"]) + 1, "found", found, None))
     for hold in trial["holds"]:
         begun_by = [m for m in moments if m[3].get("point") == hold["point"] and m[2] in ("reach", "pass")
                     and lane_key(m[3]) == lane_key(hold) and abs(m[0] - hold["from_ms"]) < NEAR_MS]
@@ -69,6 +72,27 @@ def bar(hold, moments, y, column):
             "title": f"held at {hold['point']} {lasted}, ended by {hold['ended']}"}
 
 
+def fault_holds(trial):
+    """Faults that held a thread, as holds: they begin at the fault and end at the event of its end."""
+    ends = {}
+    for event in trial["timeline"]:
+        if event["event"] == "fault-end":
+            ends.setdefault(event.get("fault"), event["at_ms"])
+    for fault in trial["faults"]:
+        if fault["at_ms"] is not None and fault["tid"] is not None and fault["text"].startswith("hold "):
+            ended = "pass" if fault["released"] and not fault["timed_out"] else "released" if fault["timed_out"] else "never"
+            yield {**fault, "from_ms": fault["at_ms"], "to_ms": ends.get(fault["text"]), "ended": ended}
+
+
+def fault_bar(hold, moments, y, column):
+    start = next(i for i, m in enumerate(moments) if m[2] == "fault" and m[3]["text"] == hold["text"])
+    stop = len(moments)
+    if hold["to_ms"] is not None:
+        stop = max(start, max(i for i, m in enumerate(moments) if m[0] <= hold["to_ms"]))
+    return {"x": LEFT + start * column, "y": y, "width": max((stop - start) * column, 12), "point": hold["point"], "ended": hold["ended"],
+            "title": hold["text"]}
+
+
 def picture(trial):
     """None when no thread took part in the plan."""
     moments, never = moments_of(trial)
@@ -84,16 +108,17 @@ def picture(trial):
         x = LEFT + i * column
         drawn.columns.append({"x": x, "text": rows.milliseconds(time)})
         if lane_key(entry) in y_of:
-            label = entry["text"] if kind != "stands" else f"stands at {entry['point']}"
+            label = f"stands at {entry['point']}" if kind == "stands" else entry["kind"] if kind == "found" else entry["text"]
             drawn.marks.append({"x": x, "y": y_of[lane_key(entry)], "kind": kind, "number": number or "", "text": label,
-                                "short": label if len(label) <= 20 else label[:19] + "…"})
+                                "short": label if len(label) <= MOST_LETTERS else label[:MOST_LETTERS - 1] + "…"})
     for i, (_, _, kind, step, number) in enumerate(never):
         x = LEFT + (len(moments) + i) * column
         drawn.columns.append({"x": x, "text": step["state"]})
         drawn.marks.append({"x": x, "y": TOP + 18, "kind": kind, "number": number, "text": step["text"],
-                            "short": step["text"][:20]})
-    drawn.width = LEFT + (len(moments) + len(never)) * column
+                            "short": step["text"][:MOST_LETTERS]})
+    drawn.width = LEFT + (len(moments) + len(never)) * column + 16
     drawn.height = TOP + len(keys) * LANE + 6
     drawn.bars = [bar(hold, moments, y_of[lane_key(hold)], column) for hold in trial["holds"]
                   if lane_key(hold) in y_of and hold["from_ms"] is not None]
+    drawn.bars += [fault_bar(hold, moments, y_of[lane_key(hold)], column) for hold in fault_holds(trial) if lane_key(hold) in y_of]
     return drawn

@@ -41,7 +41,7 @@ def frame(function, module="/usr/lib/libmpi.so.40", source=None, offset="0x00000
 
 def finding(**about):
     return {"kind": "stack-use-after-return", "signature": "stack-use-after-return:callback=libmpi.so.40!fence_release",
-            "known_id": "open-mpi/ompi#14302", "expected": True, "rank": 5, "node": 0, "pid": 105, "tid": 201, "source": "shim",
+            "known_id": "open-mpi/ompi#14302", "expected": True, "rank": 5, "node": 0, "pid": 105, "tid": 201, "at_ms": None, "source": "shim",
             "text": "the callback writes into a frame that has returned", "file": None, "suspect": False, "healed": False,
             "before_plan": False, "by_plan": False,
             "stacks": [{"role": "callback", "frames": [frame("fence_release", source="ompi_mpi_init.c:381"), frame(None)]},
@@ -229,6 +229,18 @@ def test_the_picture_shows_what_never_came_to_be():
     assert [(mark["kind"], mark["text"]) for mark in drawn.marks] == [("reach", "reach at_exit"), ("never", "reach at_lock"), ("never", "pass at_exit")]
     assert [column["text"] for column in drawn.columns] == ["0.084 ms", "timeout", "pending"]
     assert drawn.bars[0]["ended"] == "released"
+
+
+def test_the_picture_shows_the_hold_of_a_fault_and_the_finding():
+    hold = {**trial(0, 1)["faults"][0], "text": "hold fence_done rank 5 until returned", "point": "fence_done", "released": 1}
+    drawn = report_picture.picture(trial(0, 1, steps=[step("reach returned", 1, rank=5, at=20.0)], holds=[], faults=[hold],
+                                         findings=[finding(at_ms=21.0)],
+                                         timeline=[{"at_ms": 20.5, "event": "fault-end", "rank": 5, "pid": 105, "tid": 201, "fault": hold["text"]}]))
+    assert [(mark["kind"], mark["text"]) for mark in drawn.marks] == [("fault", hold["text"]), ("reach", "reach returned"),
+                                                                    ("found", "stack-use-after-return")]
+    assert [(bar["x"], bar["x"] + bar["width"], bar["ended"]) for bar in drawn.bars] == [(drawn.marks[0]["x"], drawn.marks[1]["x"], "pass")]
+    endless = report_picture.picture(trial(0, 1, steps=[], holds=[], faults=[{**hold, "released": 0}], timeline=[]))
+    assert endless.bars[0]["ended"] == "never"
 
 
 def test_the_picture_of_a_hold_without_a_reach_and_of_many_threads():
