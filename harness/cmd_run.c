@@ -412,7 +412,7 @@ int cmd_run(int argc, char **argv) {
         run_all(&run);
     for (int i = 0; run.results && i < o.n_rest && run.status != ROW_INTERRUPTED; i++)
         run_scenario(&run, o.rest[i]);
-    if (run.results && run.rows) {
+    if (run.results && json_array_size(json_object_get(results_json(run.results), "verdicts"))) {
         char file[PATH_MAX];
         snprintf(file, sizeof file, "%s/results.json", run.out);
         if (!results_write(run.results, file, &c))

@@ -1,0 +1,100 @@
+"""Scenario ompi-modex-fence: the finding is earned. Each mutant takes one thing away, and no mutant keeps the verdict."""
+import shutil
+
+import pytest
+import yaml
+
+from laboratory import REPO
+
+SCENARIO = REPO / "scenarios" / "ompi-modex-fence"
+PLAN = SCENARIO / "plans" / "late-callback.yaml"
+BUG = "open-mpi/ompi#14302"
+
+pytestmark = pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
+
+
+def late_callback(holdpoint, *arguments, plan="late-callback"):
+    return holdpoint.run("ompi-modex-fence", "--variant", "installed", "--plan", plan, *arguments)
+
+
+def stacks(finding):
+    return {stack["role"]: [frame["function"] or frame["module"] for frame in stack["frames"]] for stack in finding["stacks"]}
+
+
+def test_the_late_callback_is_named_with_initiator_dead_frame_and_callback(holdpoint):
+    r = late_callback(holdpoint, "--ranks", 2)
+    assert r.rc == 0 and r.verdict == "reproduced" and r.row["signatures"] == [BUG], r
+    assert set(r.steps.values()) == {"done"} and all(fault["fired"] == 1 for fault in r.faults), r
+    found = [f for f in r.findings if f["known_id"] == BUG]
+    assert len(found) == 1 and found[0]["kind"] == "stack-use-after-return" and found[0]["rank"] == 0, r.findings
+    shown = stacks(found[0])
+    assert "ompi_mpi_init" in shown["initiator"] and shown["dead-frame"][0] == "ompi_mpi_init" and shown["callback"], shown
+    assert "stored there" in found[0]["text"] and "had returned" in found[0]["text"], found[0]["text"]
+
+
+def test_the_verdict_needs_no_scenario_only_a_plan(holdpoint, tmp_path):
+    """The same, by people's own launch line."""
+    own = tmp_path / "own.yaml"
+    own.write_text(PLAN.read_text() + "env: {0: {OMPI_MCA_pmix_base_async_modex: 1}}\n")
+    program = REPO / "build" / "scenarios" / "ompi-modex-fence" / "workload" / "init"
+    r = holdpoint.exec(own, ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "holdpoint", "rank", program],
+                       arguments=["--expect", "reproduced"])
+    assert r.rc == 0 and r.verdict == "reproduced" and "stack-use-after-return" in r.kinds, r
+
+
+def init_is_not_held(plan):
+    plan["steps"].remove("pass  init_step")
+    del plan["points"]["error_handler"]["after"]
+
+
+def the_other_rank(plan):
+    for point in [*plan["points"].values(), *plan["faults"]]:
+        point["rank"] = 1
+
+
+MUTANTS = {
+    "misspelt function": (lambda p: p["points"]["init_step"].update(hook="call:libmpi.so.40!ompi_reqest_init"),
+                          "ompi_reqest_init: no module calls it"),
+    "fault never fires": (lambda p: p["faults"][1].update(nth=99), "never fired"),
+    "no fault": (lambda p: p["faults"].pop(0), ""),
+    "init is not held": (init_is_not_held, ""),
+    "callback is not held": (lambda p: p["steps"].remove("pass  fence_done"), ""),
+    "the other rank": (the_other_rank, ""),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_no_mutant_keeps_the_verdict(holdpoint, tmp_path, mutant):
+    change, sentence = MUTANTS[mutant]
+    plan = yaml.safe_load(PLAN.read_text())
+    change(plan)
+    plan["timeout"] = "3s"
+    file = tmp_path / "mutant.yaml"
+    file.write_text(yaml.safe_dump(plan, sort_keys=False))
+    r = late_callback(holdpoint, "--ranks", 2, "--timeout", "30s", "--expect", "reproduced", plan=file)
+    assert r.rc == 125 and r.verdict == "not-exercised" and sentence in r.reason and r.reason, r
+
+
+def test_without_the_preload_nothing_is_exercised(holdpoint, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text(PLAN.read_text() + "env: {0: {OMPI_MCA_pmix_base_async_modex: 1}}\n")
+    program = REPO / "build" / "scenarios" / "ompi-modex-fence" / "workload" / "init"
+    r = holdpoint.exec(own, ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "holdpoint", "rank",
+                             "env", "-u", "LD_PRELOAD", program, "/etc/passwd"],
+                       arguments=["--expect", "reproduced", "--timeout", "30s"])
+    assert r.rc == 125 and r.verdict == "not-exercised" and "preload" in r.reason, r
+
+
+@pytest.mark.full
+def test_twenty_of_twenty_at_2_ranks(holdpoint):
+    r = late_callback(holdpoint, "--ranks", 2, "--trials", 20)
+    assert r.rc == 0 and (r.row["reproduced"], r.row["trials"]) == (20, 20), r
+    for trial in r.json["trials"]:
+        assert [f["known_id"] for f in trial["findings"]] == [BUG] and "stored there" in trial["findings"][0]["text"]
+
+
+@pytest.mark.full
+def test_three_of_three_at_32_ranks(holdpoint):
+    r = late_callback(holdpoint, "--ranks", 32, "--trials", 3)
+    assert r.rc == 0 and (r.row["reproduced"], r.row["trials"]) == (3, 3), r
+    assert all(len(trial["ranks"]) == 32 for trial in r.json["trials"])
