@@ -3,6 +3,7 @@
  */
 #include "commands.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,10 @@ static bool write_results(const struct trial *t, const struct trial_result *r, c
                               .again = again,
                               .plan_read = t->plan};
     AUTO_TEXT file = format_text("%s/results.json", out);
+    if (mkdir(out, 0777) != 0 && errno != EEXIST) {
+        complain(c, out, 0, 0, "the folder for the results cannot be made: %s", strerror(errno));
+        return false;
+    }
     struct results *rs = results_new();
     *status = results_add(rs, &row, r, 1);
     bool ok = results_write(rs, file, c);

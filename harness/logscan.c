@@ -17,7 +17,7 @@
 #include "log_report.h"
 #include "log_text.h"
 
-enum { MOST_CANDIDATES = 20000, CHUNK = 64 << 20 };
+enum { MOST_CANDIDATES = 1000000, MOST_FINDINGS = 1000, CHUNK = 64 << 20 };
 
 /* ---- handlers of single lines ---- */
 
@@ -179,11 +179,14 @@ void logscan_bytes(struct logscan *s, const char *bytes, size_t n, const char *n
             continue;
         last_start = start;
         last_pattern = c.found[i].pattern;
-        if (log_next_line(bytes, n, &at, &line))
+        bool full = s->found.n >= MOST_FINDINGS;
+        c.too_many |= full;
+        if ((!full || patterns[last_pattern].handle == on_end) &&
+            log_next_line(bytes, n, &at, &line))
             patterns[last_pattern].handle(&b, start, &line);
     }
     if (c.too_many) {
-        strcpy(line.text, "more than 20000 lines look like reports; the rest was not read");
+        strcpy(line.text, "more reports than are read (1000, or 1000000 lines that look like one)");
         add_note(&b, NOTE_TOO_MANY, &line, false);
     }
     free(c.found);

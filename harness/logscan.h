@@ -13,7 +13,7 @@ enum log_note_kind {
     NOTE_END,  /* the end mark of a log; `whole` tells whether its byte count is right */
     NOTE_SANITIZER_REFUSED, /* the sanitizer's runtime says that it will not work */
     NOTE_PRELOAD_REFUSED,   /* the loader says that it did not preload something */
-    NOTE_TOO_MANY,          /* more candidates than are read; the rest is unread */
+    NOTE_TOO_MANY,          /* more reports than are read; the rest is unread */
 };
 struct log_note {
     enum log_note_kind kind;

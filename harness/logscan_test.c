@@ -419,24 +419,32 @@ static void test_notes(void) {
     logscan_clear(&s);
 }
 
-static void test_too_many(void) {
-    static const char line[] = "a.c:1:2: runtime error: x\n";
-    size_t n = 30000 * (sizeof line - 1);
+/* 30000 lines of a program, then an end mark. */
+static void scan_many(struct logscan *s, const char *line) {
+    size_t one = strlen(line), n = 30000 * one;
     char *text = malloc(n + 100);
-    for (int i = 0; i < 30000; i++)
-        memcpy(text + (size_t)i * (sizeof line - 1), line, sizeof line - 1);
+    for (size_t i = 0; i < 30000; i++)
+        memcpy(text + i * one, line, one);
     int more = sprintf(text + n, "--- holdpoint: end of log, rank 0, %zu bytes ---\n", n);
+    logscan_bytes(s, text, n + (size_t)more, "big", 0);
+    free(text);
+}
+
+static void test_too_many(void) {
     struct logscan s = {0};
-    logscan_bytes(&s, text, n + (size_t)more, "big", 0);
+    scan_many(&s, "a.c:1:2: runtime error: x\n");
     bool end = false, full = false;
     for (int i = 0; i < s.n_notes; i++) {
         end |= s.note[i].kind == NOTE_END && s.note[i].whole;
         full |= s.note[i].kind == NOTE_TOO_MANY;
     }
-    check(full, "more candidates than are read", "not said");
+    check(full && s.found.n == 1000, "more reports than are read", "not said");
     check(end, "end mark behind them", "lost");
     logscan_clear(&s);
-    free(text);
+    scan_many(&s, "trace: free(): called\n");
+    check(s.n_notes == 1 && s.note[0].kind == NOTE_END && s.found.n == 0,
+          "many lines that only look like reports", "taken for some, or for too many");
+    logscan_clear(&s);
 }
 
 int main(void) {
