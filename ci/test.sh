@@ -75,7 +75,7 @@ run_pytest() {
     python=$(find_python pytest,jinja2,yaml,jsonschema) || return 1
     [[ $full == 1 ]] && select=(-m "full or not full")
     "$python" -c 'import xdist' 2>/dev/null && parallel=(-n auto)
-    "$python" -m pytest -q -p no:cacheprovider "${parallel[@]}" "${select[@]}" --junitxml "$logs/pytest.xml" tests scenarios
+    "$python" -m pytest -q -p no:cacheprovider "${parallel[@]}" "${select[@]}" --junitxml "$logs/pytest.xml" tests scenarios reports
 }
 
 # pytest's own counts, from its XML: "passed failed".
@@ -102,7 +102,7 @@ stage "unit gcc thread" unit_under thread gcc
 stage "cppcheck" check_with_cppcheck
 stage "clang-tidy" tidy
 
-echo "pytest (tests, scenarios)"
+echo "pytest (tests, scenarios, reports)"
 run_pytest 2>&1 | tee "$logs/pytest.log"
 status=${PIPESTATUS[0]}
 if [[ -s $logs/pytest.xml ]] && read -r good bad < <(pytest_counts); then

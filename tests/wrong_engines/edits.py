@@ -12,7 +12,7 @@ RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/
 class Wrong:
     name: str     # what is wrong with it
     file: str
-    edits: list   # (text as it stands in the file, text instead), each found exactly once
+    edits: list   # (text as it stands in the file, text instead), each found exactly once; blanks and newlines alike
     caught_by: str  # file::test
 
 
