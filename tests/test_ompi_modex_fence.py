@@ -42,11 +42,6 @@ def test_the_verdict_needs_no_scenario_only_a_plan(holdpoint, tmp_path):
     assert r.rc == 0 and r.verdict == "reproduced" and "stack-use-after-return" in r.kinds, r
 
 
-def init_is_not_held(plan):
-    plan["steps"].remove("pass  init_step")
-    del plan["points"]["error_handler"]["after"]
-
-
 def the_other_rank(plan):
     for point in [*plan["points"].values(), *plan["faults"]]:
         point["rank"] = 1
@@ -57,7 +52,6 @@ MUTANTS = {
                           "ompi_reqest_init: no module calls it"),
     "fault never fires": (lambda p: p["faults"][1].update(nth=99), "never fired"),
     "no fault": (lambda p: p["faults"].pop(0), ""),
-    "init is not held": (init_is_not_held, ""),
     "callback is not held": (lambda p: p["steps"].remove("pass  fence_done"), ""),
     "the other rank": (the_other_rank, ""),
 }
