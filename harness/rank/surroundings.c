@@ -83,7 +83,9 @@ void surroundings_set_sanitizers(const char *dir, int32_t rank) {
     const char *quote = dir[strcspn(dir, " ,:\t\n")] ? (strchr(dir, '\'') ? "\"" : "'") : "";
     RELEASED char *log_path = format("%s%s/sanitizer.rank%d%s", quote, dir, rank, quote);
     merge_options("ASAN_OPTIONS",
-                  "handle_abort=1:detect_stack_use_after_return=1:quarantine_size_mb=256",
+                  /* frames with their module too: signatures are made of both */
+                  "handle_abort=1:detect_stack_use_after_return=1:quarantine_size_mb=256:"
+                  "stack_trace_format=\"    #%n %p %F %L %M\"",
                   log_path);
     merge_options("TSAN_OPTIONS", "handle_abort=1:second_deadlock_stack=1", log_path);
     merge_options("UBSAN_OPTIONS", "handle_abort=1:print_stacktrace=1", log_path);
