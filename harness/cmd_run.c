@@ -305,7 +305,8 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
     }
     for (int i = 0; i < run->s->n_variants; i++) {
         const struct scenario_variant *v = &run->s->variant[i];
-        if (only ? !strcmp(only, v->name) : expects_something(p, v->name))
+        bool wanted = run->o->expect || run->o->plan || expects_something(p, v->name);
+        if (only ? wanted && !strcmp(only, v->name) : expects_something(p, v->name))
             run_plan_on(run, v, p);
     }
 }

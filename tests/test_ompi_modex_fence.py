@@ -84,7 +84,8 @@ def test_twenty_of_twenty_at_2_ranks(holdpoint):
     r = late_callback(holdpoint, "--ranks", 2, "--trials", 20)
     assert r.rc == 0 and (r.row["reproduced"], r.row["trials"]) == (20, 20), r
     for trial in r.json["trials"]:
-        assert [f["known_id"] for f in trial["findings"]] == [BUG] and "stored there" in trial["findings"][0]["text"]
+        found = [f for f in trial["findings"] if f["known_id"] == BUG]  # mpirun itself may crash as well when it ends the job
+        assert len(found) == 1 and "stored there" in found[0]["text"], trial["findings"]
 
 
 @pytest.mark.full
