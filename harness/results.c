@@ -141,19 +141,26 @@ static int judge(const struct verdict_row *row, const struct counts *c) {
     return !row->expected && v == VERDICT_CLEAN ? AS_EXPECTED : NOT_AS_EXPECTED;
 }
 
-/* Public ids where they are known, signatures where not, each once, in the order of the trials. */
+static void add_signatures(json_t *list, const struct trial_result *trial, bool known) {
+    for (int k = 0; k < trial->n_findings; k++) {
+        const struct finding *f = &trial->finding[k];
+        const char *name = known ? f->known_id : f->signature;
+        bool seen = f->suspect || f->by_plan || known != (f->known_id != NULL);
+        for (size_t s = 0; s < json_array_size(list) && !seen; s++)
+            seen = strcmp(json_string_value(json_array_get(list, s)), name) == 0;
+        if (!seen)
+            json_array_append_new(list, json_text(name));
+    }
+}
+
+/* Public ids of what is known, then the signatures of the rest, each once, in the order of the
+ * trials. */
 static json_t *signatures_json(const struct trial_result *trial, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < trial[i].n_findings; k++) {
-            const struct finding *f = &trial[i].finding[k];
-            const char *name = f->known_id ? f->known_id : f->signature;
-            bool seen = f->suspect || f->by_plan;
-            for (size_t s = 0; s < json_array_size(list) && !seen; s++)
-                seen = strcmp(json_string_value(json_array_get(list, s)), name) == 0;
-            if (!seen)
-                json_array_append_new(list, json_text(name));
-        }
+        add_signatures(list, &trial[i], true);
+    for (int i = 0; i < n; i++)
+        add_signatures(list, &trial[i], false);
     return list;
 }
 

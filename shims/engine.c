@@ -181,11 +181,7 @@ static void choose_faults(uint16_t point, struct arrival *a) {
         if (atomic_compare_exchange_strong(&c->party, &nobody, self())) {
             c->rank = process->rank;
             c->arrival = n;
-            atomic_store(&c->ns, steps_now());
         }
-        atomic_fetch_add(&c->fired, 1);
-        atomic_fetch_add(&b->faults_fired, 1);
-        event_write(EVENT_FAULT, point, BOARD_NONE, i, n, 0);
         a->faults |= BIT(i);
     }
 }
@@ -432,9 +428,20 @@ static void die(int signal_number) {
     syscall(SYS_tgkill, getpid(), thread_id(), signal_number);
 }
 
+/* A fault has fired when it is carried out: after the hold at a gate of the same point. */
+static void record_firing(uint16_t i) {
+    struct board *b = process->board;
+    uint64_t not_yet = 0;
+    atomic_compare_exchange_strong(&b->fault_count[i].ns, &not_yet, steps_now());
+    atomic_fetch_add(&b->fault_count[i].fired, 1);
+    atomic_fetch_add(&b->faults_fired, 1);
+    event_write(EVENT_FAULT, b->fault[i].point, BOARD_NONE, i, 0, 0);
+}
+
 static void carry_out(uint16_t i, struct arrival *a) {
     struct board *b = process->board;
     const struct board_fault *f = &b->fault[i];
+    record_firing(i);
     switch ((enum fault_action)f->action) {
     case FAULT_DELAY:
         sleep_ns(f->ns);

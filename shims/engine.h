@@ -38,7 +38,6 @@ struct arrival {
     /* the engine's own notes between engine_arrive and engine_wait */
     uint16_t claim, crowd_claim;
     uint64_t faults;
-    uint32_t fault_arrival;
 };
 
 /* Index of a hook that the plan uses, or BOARD_NONE: one relaxed load, the whole cost of a hook
