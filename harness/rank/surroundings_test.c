@@ -52,6 +52,7 @@ static void sanitizers(void) {
     surroundings_set_sanitizers("/t/d", 3);
     /* The runtimes take the last of several: theirs over our defaults, our log path over theirs. */
     expect("ASAN_OPTIONS", "handle_abort=1:detect_stack_use_after_return=1:quarantine_size_mb=256:"
+                           "stack_trace_format=\"    #%n %p %F %L %M\":"
                            "quarantine_size_mb=1:log_path=/mine:log_path=/t/d/sanitizer.rank3");
     expect("TSAN_OPTIONS", "handle_abort=1:second_deadlock_stack=1:log_path=/t/d/sanitizer.rank3");
     expect("LIBC_FATAL_STDERR_", "1");
