@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-void *allocate(size_t n, size_t size); /* zeroed */
-void *allocate_again(void *memory, size_t n, size_t size);
+void *allocate(size_t n, size_t size) __attribute__((returns_nonnull)); /* zeroed */
+void *allocate_again(void *memory, size_t n, size_t size) __attribute__((returns_nonnull));
 char *copy_text(const char *text);
 char *copy_part(const char *text, size_t length);
 char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));

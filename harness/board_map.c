@@ -1,4 +1,5 @@
-/* See board_map.h. The handler may run at any access to a board; it calls mmap and sigaction alone. */
+/* See board_map.h. The handler may run at any access to a board; it calls mmap and sigaction alone.
+ */
 #include "board_map.h"
 
 #include <errno.h>
@@ -18,15 +19,17 @@ static void fill_hole(int number, siginfo_t *info, void *context) {
     (void)context;
     char *at = info->si_addr;
     for (int i = 0; i < MOST_BOARDS; i++) {
-        char *start = mapping[i].start, *end = start + mapping[i].bytes;
-        if (!start || at < start || at >= end)
+        char *start = mapping[i].start;
+        if (!start || at < start || at >= start + mapping[i].bytes)
             continue;
+        char *end = start + mapping[i].bytes;
         char *page = start + ((size_t)(at - start) & ~(page_bytes - 1));
         if (mmap(page, (size_t)(end - page), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
             return;
     }
-    sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); /* not ours: it comes again */
+    /* Not ours: it comes again, and ends us. */
+    sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 }
 
 static bool remember(void *start, size_t bytes) {

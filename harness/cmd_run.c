@@ -85,8 +85,10 @@ static void component_name(const struct scenario_variant *v, const char *path, c
     if (v->find && !strcmp(v->find, "open-mpi")) {
         int version = launch_open_mpi_version(launch_mpirun_version());
         const char *digits = strpbrk(launch_mpirun_version(), "0123456789");
-        snprintf(name, size, "Open MPI %.*s", version ? (int)strcspn(digits, " \n") : 0,
-                 digits ? digits : "");
+        if (version && digits)
+            snprintf(name, size, "Open MPI %.*s", (int)strcspn(digits, " \n"), digits);
+        else
+            snprintf(name, size, "Open MPI");
     } else {
         snprintf(name, size, "%s", v->name ? v->name : path);
     }

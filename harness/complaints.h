@@ -17,7 +17,8 @@ void complain(struct complaints *c, const char *file, int line, int column, cons
 void complaints_print(const struct complaints *c);
 void complaints_clear(struct complaints *c);
 
-/* The entry of `known` (n strings) nearest to `word` by edit distance, or NULL when none is near. */
+/* The entry of `known` (n strings) nearest to `word` by edit distance, or NULL when none is near.
+ */
 const char *nearest_name(const char *word, const char *const *known, size_t n);
 /* The same for the `want` nearest, best first, each once; how many there are. */
 size_t nearest_names(const char *word, const char *const *known, size_t n, const char **best,

@@ -68,8 +68,8 @@ const char *role_text(uint32_t role);
 enum { DETECTORS = 3 };
 extern const char *const detector_texts[DETECTORS]; /* by the bit's number: asan, tsan, frames */
 
-/* The number after `prefix` at the start of a file's name ("rank.3.err", "rank.": 3), and what follows it.
- * -1: the name is not of that form. */
+/* The number after `prefix` at the start of a file's name ("rank.3.err", "rank.": 3), and what
+ * follows it. -1: the name is not of that form. */
 int rank_in_name(const char *name, const char *prefix, const char **rest);
 
 /* ---- record_findings.c: findings of the board, of statuses, of the watchdog; names for frames

@@ -5,7 +5,8 @@
 #include "collect.h"
 
 struct row {
-    struct verdict_row head; /* head.plan_read is filled in by row_run, and head.plan when it is NULL */
+    struct verdict_row
+        head; /* head.plan_read is filled in by row_run, and head.plan when it is NULL */
     const char *plan_file, *signature;
     const struct known_list *known;
     char **argv; /* the workload's command, owned by the caller */

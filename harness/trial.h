@@ -1,6 +1,6 @@
 /* One launch of a workload under one plan: what was asked for, and how it ended.
- * The folder of a trial holds: board, trial.json, rank.N.out, rank.N.err, launcher.out, launcher.err,
- * sanitizer.rankN.PID, evidence.txt. */
+ * The folder of a trial holds: board, trial.json, rank.N.out, rank.N.err, launcher.out,
+ * launcher.err, sanitizer.rankN.PID, evidence.txt. */
 #ifndef HOLDPOINT_TRIAL_H
 #define HOLDPOINT_TRIAL_H
 
@@ -8,15 +8,24 @@
 #include "plan.h"
 
 enum launcher { LAUNCHER_LOCAL, LAUNCHER_MPIRUN, LAUNCHER_USER }; /* USER: exec's own launch line */
-enum verdict { VERDICT_REPRODUCED, VERDICT_OTHER_FINDING, VERDICT_ERROR, VERDICT_NOT_EXERCISED, VERDICT_CLEAN };
+enum verdict {
+    VERDICT_REPRODUCED,
+    VERDICT_OTHER_FINDING,
+    VERDICT_ERROR,
+    VERDICT_NOT_EXERCISED,
+    VERDICT_CLEAN
+};
 
-struct outcome_attr { char *key, *value; };
+struct outcome_attr {
+    char *key, *value;
+};
 /* How a rank must end for the trial to count. */
 struct outcome {
-    int rank; /* -1: every rank that no other entry names */
-    int exit_status;    /* default 0; -1: any */
-    bool cut_off;       /* the launcher may end this rank midway: nothing of its end is asked */
-    struct outcome_attr attr[8]; /* on the line "holdpoint-workload: done key=value …" that the rank prints */
+    int rank;        /* -1: every rank that no other entry names */
+    int exit_status; /* default 0; -1: any */
+    bool cut_off;    /* the launcher may end this rank midway: nothing of its end is asked */
+    struct outcome_attr
+        attr[8]; /* on the line "holdpoint-workload: done key=value …" that the rank prints */
     int n_attrs;
 };
 
@@ -27,11 +36,12 @@ struct trial {
     enum launcher launcher;
     bool keep_output_live; /* copy ranks' output to our stdout and stderr as it comes (exec) */
     double time_scale;
-    uint64_t limit_ns;     /* whole trial, already scaled */
-    uint64_t stall_ns;     /* no thread of the tree ran and nothing moved for so long: hang; 0: off */
-    bool needs_mark;       /* the workload prints the done line */
-    char *sanitizer;       /* "address", "thread" or NULL: that its runtime must be active in every rank */
-    char *component_file;  /* must be seen mapped in every rank; NULL: not asked for */
+    uint64_t limit_ns; /* whole trial, already scaled */
+    uint64_t stall_ns; /* no thread of the tree ran and nothing moved for so long: hang; 0: off */
+    bool needs_mark;   /* the workload prints the done line */
+    char
+        *sanitizer; /* "address", "thread" or NULL: that its runtime must be active in every rank */
+    char *component_file; /* must be seen mapped in every rank; NULL: not asked for */
     struct outcome outcome[16];
     int n_outcomes;
     struct plan *plan;
@@ -39,15 +49,15 @@ struct trial {
 };
 
 struct ending {
-    bool started;      /* the launcher could be started */
+    bool started;        /* the launcher could be started */
     int launcher_status; /* as from waitpid; -1: unknown */
     bool timed_out, stalled, interrupted, guard_died;
     uint64_t wall_ns;
     char problem[400]; /* why it could not be started, for people */
 };
 
-/* Starts the guard, launches, watches, stops what is left of the tree, closes the logs with their end marks.
- * Returns when nothing of the trial lives. The board must be in t->board. */
+/* Starts the guard, launches, watches, stops what is left of the tree, closes the logs with their
+ * end marks. Returns when nothing of the trial lives. The board must be in t->board. */
 void trial_run(struct trial *t, struct ending *e, struct complaints *c);
 
 /* DIR/trial.json: enough for `holdpoint collect DIR` after the runner died. */

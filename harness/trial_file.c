@@ -60,8 +60,8 @@ static json_t *outcome_json(const struct outcome *o) {
     json_t *attributes = json_object();
     for (int i = 0; i < o->n_attrs; i++)
         json_object_set_new(attributes, o->attr[i].key, json_string(o->attr[i].value));
-    return json_pack("{s:i,s:i,s:b,s:o}", "rank", o->rank, "exit_status", o->exit_status,
-                     "cut_off", o->cut_off, "attributes", attributes);
+    return json_pack("{s:i,s:i,s:b,s:o}", "rank", o->rank, "exit_status", o->exit_status, "cut_off",
+                     o->cut_off, "attributes", attributes);
 }
 
 bool trial_save(const struct trial *t, struct complaints *c) {

@@ -442,7 +442,7 @@ bool tree_bool(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 bool tree_int(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    int64_t number;
+    int64_t number = 0;
     if (!in_range(t, v, INT_MIN, INT_MAX, &number))
         return false;
     *(int *)into = (int)number;
@@ -450,7 +450,7 @@ bool tree_int(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 bool tree_rank(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    int64_t number;
+    int64_t number = 0;
     if (!in_range(t, v, 0, INT_MAX, &number))
         return false;
     *(int *)into = (int)number;
@@ -458,7 +458,7 @@ bool tree_rank(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 bool tree_positive(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    int64_t number;
+    int64_t number = 0;
     if (!in_range(t, v, 1, INT_MAX, &number))
         return false;
     *(unsigned *)into = (unsigned)number;
@@ -466,7 +466,7 @@ bool tree_positive(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 bool tree_u64(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    int64_t number;
+    int64_t number = 0;
     if (!in_range(t, v, 0, INT64_MAX, &number))
         return false;
     *(uint64_t *)into = (uint64_t)number;

@@ -1,5 +1,6 @@
-/* The library that the small programs of the tests call: functions with nothing to them but a name that a
- * plan can hook. Built without optimisation, so that every call goes through a relocation slot. */
+/* The library that the small programs of the tests call: functions with nothing to them but a name
+ * that a plan can hook. Built without optimisation, so that every call goes through a relocation
+ * slot. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -47,7 +48,9 @@ int busy(int ms) {
     return ms;
 }
 
-double mixed(int i, double d, long l, float f, const char *s, double e2, long a, long b, long c, long on_stack);
-double mixed(int i, double d, long l, float f, const char *s, double e2, long a, long b, long c, long on_stack) {
+double mixed(int i, double d, long l, float f, const char *s, double e2, long a, long b, long c,
+             long on_stack);
+double mixed(int i, double d, long l, float f, const char *s, double e2, long a, long b, long c,
+             long on_stack) {
     return i + d + l + f + s[0] + e2 + a + b + c + on_stack;
 }

@@ -1,4 +1,5 @@
-/* What every small program of the tests has: the library of lab.c, threads, and lines that say what happened. */
+/* What every small program of the tests has: the library of lab.c, threads, and lines that say what
+ * happened. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Two threads close one session, one for an error, one for a timer. The bug is in session_close. Left
- * alone, the timer finds the session closed. */
+/* Two threads close one session, one for an error, one for a timer. The bug is in session_close.
+ * Left alone, the timer finds the session closed. */
 #include "tiny.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* An event. The bug: the waiter looks at the flag before it takes the lock, so a signal that is sent
- * in between wakes nobody, and the waiter sleeps for ever. The fix: look while holding the lock. */
+/* An event. The bug: the waiter looks at the flag before it takes the lock, so a signal that is
+ * sent in between wakes nobody, and the waiter sleeps for ever. The fix: look while holding the
+ * lock. */
 #include "tiny.h"
 
 void event_init(struct event *e) {

@@ -1,5 +1,5 @@
-/* A thread waits for an event that main sets. The bug is in event_wait. Left alone, the waiter sleeps
- * long before main has done its other work. */
+/* A thread waits for an event that main sets. The bug is in event_wait. Left alone, the waiter
+ * sleeps long before main has done its other work. */
 #include "tiny.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A thread asks for settings that main loads meanwhile. The bug is in settings_get. Left alone, main has
- * loaded them long before the thread has done its other work. */
+/* A thread asks for settings that main loads meanwhile. The bug is in settings_get. Left alone,
+ * main has loaded them long before the thread has done its other work. */
 #include "tiny.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Settings that are loaded late. The bug: settings_get believes that they have been loaded. The fix:
- * it answers with the caller's own value until they are. */
+/* Settings that are loaded late. The bug: settings_get believes that they have been loaded. The
+ * fix: it answers with the caller's own value until they are. */
 #include "tiny.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A reader thread uses an object that main gives up meanwhile. The bug: the reader has no reference of
- * its own. Left alone, the reader is through long before main has done its other work. */
+/* A reader thread uses an object that main gives up meanwhile. The bug: the reader has no reference
+ * of its own. Left alone, the reader is through long before main has done its other work. */
 #include "tiny.h"
 
 #include <stdio.h>
