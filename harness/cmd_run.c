@@ -293,15 +293,26 @@ static bool expects_something(const struct scenario_plan *p, const char *variant
     return false;
 }
 
+/* An installation of the user's own stands first for programs and libraries. */
+static void prefer(const char *variable, const char *prefix, const char *folder) {
+    const char *before = getenv(variable);
+    char *value;
+    if (asprintf(&value, "%s/%s%s%s", prefix, folder, before ? ":" : "", before ? before : "") < 0)
+        abort();
+    setenv(variable, value, 1);
+    free(value);
+}
+
+static bool is_prefix(const struct scenario *s) {
+    return s->component_kind && !strcmp(s->component_kind, "prefix");
+}
+
 static void run_plan(struct run *run, const struct scenario_plan *p) {
     const char *only = run->o->variant;
     if (run->o->component && scenario_variant_named(run->s, run->o->component) >= 0)
         only = run->o->component;
     else if (run->o->component) {
-        struct scenario_variant given = {.find = run->s->component_kind &&
-                                                         !strcmp(run->s->component_kind, "prefix")
-                                                     ? run->s->component_what
-                                                     : NULL};
+        struct scenario_variant given = {.find = is_prefix(run->s) ? run->s->component_what : NULL};
         run_plan_on(run, &given, p);
         return;
     }
@@ -369,6 +380,11 @@ static void run_scenario(struct run *run, const char *name) {
         snprintf(known, sizeof known, "%s/known.yaml", s->dir);
         run->s = s;
         if (known_read(known, &run->known, run->c) && names_are_known(run)) {
+            if (run->o->component && is_prefix(s) &&
+                scenario_variant_named(s, run->o->component) < 0) {
+                prefer("PATH", run->o->component, "bin");
+                prefer("LD_LIBRARY_PATH", run->o->component, "lib");
+            }
             int before = run->rows;
             run_plans(run);
             if (run->rows == before && run->status != ROW_INTERRUPTED) {
