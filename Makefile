@@ -54,6 +54,7 @@ $(BUILD)/obj/host/%.c.o: %.c
 # initial-exec: a thread's state costs one fixed-offset load and never allocates. Unwind tables but no -fexceptions:
 # a personality routine of our own copy of the unwinder must never meet the program's.
 PICFLAGS = -fPIC -fvisibility=hidden -ftls-model=initial-exec -fasynchronous-unwind-tables -fno-plt -fno-sanitize=all
+$(BUILD)/obj/pic/shims/idle.c.o: PICFLAGS += -mgeneral-regs-only
 $(BUILD)/obj/pic/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(PICFLAGS) -MMD -MP -c -o $@ $<

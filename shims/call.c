@@ -4,6 +4,7 @@
 #include "call.h"
 #include "arch/x86_64/arch.h"
 #include "engine.h"
+#include "idle.h"
 #include "probe.h"
 #include "process.h"
 #include "thread.h"
@@ -12,25 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* One way a function is reached: a hook of the plan and the definition that the slots would have
- * led to. */
-struct site {
-    uint16_t hook;
-    const void *original;
-};
-enum { MAX_SITES = 256, CODE_BYTES = MAX_SITES * 2 * ARCH_STUB_BYTES };
-static struct site site[MAX_SITES];
+enum { CODE_BYTES = CALL_MAX_SITES * 2 * ARCH_STUB_BYTES };
+struct call_site call_site[CALL_MAX_SITES] __attribute__((visibility("hidden")));
 static _Atomic uint32_t n_sites;
 static unsigned char *code;
 
-/* Layout known to arch/x86_64/call.S. */
-struct call_registers {
-    int64_t argument[6];
-    int64_t rax, r10;
-    const void *original;
-    int64_t result;
-};
-_Static_assert(sizeof(struct call_registers) == 80, "call.S");
 int call_entered(struct call_registers *r, void **frame) __attribute__((visibility("hidden")));
 
 void call_start(void) {
@@ -50,9 +37,9 @@ static unsigned char *stub_of(uint32_t index) {
 static unsigned char *site_stub(uint16_t hook, const void *original) {
     uint32_t n = atomic_load(&n_sites);
     for (uint32_t i = 0; i < n; i++)
-        if (site[i].hook == hook && site[i].original == original)
+        if (call_site[i].hook == hook && call_site[i].original == original)
             return stub_of(i);
-    if (!code || n == MAX_SITES) {
+    if (!code || n == CALL_MAX_SITES) {
         process_table_full(TABLE_TRAMPOLINES);
         return NULL;
     }
@@ -63,7 +50,7 @@ static unsigned char *site_stub(uint16_t hook, const void *original) {
         process_problem("the kernel refuses writable code: no call: hook is bound");
         return NULL;
     }
-    site[n] = (struct site){.hook = hook, .original = original};
+    call_site[n] = (struct call_site){.hook = hook, .original = original};
     arch_write_call_stub(stub_of(n), n);
     arch_write_return_value(stub_of(n) + ARCH_STUB_BYTES, stub_of(n));
     mprotect(code, CODE_BYTES, PROT_READ | PROT_EXEC);
@@ -159,7 +146,8 @@ static void patch_slot(struct object *o, const ElfW(Rela) * r, const char *name)
     uintptr_t *slot = (uintptr_t *)(o->base + r->r_offset);
     for (uint16_t h = 0; h < b->n_hooks; h++) {
         const char *from = board_string(b, b->hook[h].from);
-        if (b->hook[h].id != HOOK_CALL || strcmp(board_string(b, b->hook[h].function), name) ||
+        if (b->hook[h].id != HOOK_CALL || !idle_hook[h].points ||
+            strcmp(board_string(b, b->hook[h].function), name) ||
             (*from && !object_matches(o, from)))
             continue;
         bool unrelocated = !o->at_start && *slot < o->base;
@@ -202,7 +190,7 @@ void call_patch_object(struct object *o) {
 
 static void returned(void *data, uintptr_t sp_after, const void *returns_to,
                      struct probe_result *r) {
-    const struct site *s = data;
+    const struct call_site *s = data;
     struct arrival a = ARRIVAL(s->hook, SIDE_RETURN);
     a.caller = returns_to;
     a.sp = sp_after;
@@ -216,8 +204,7 @@ static void returned(void *data, uintptr_t sp_after, const void *returns_to,
 }
 
 int call_entered(struct call_registers *r, void **frame) {
-    struct site *s = &site[(uintptr_t)frame[1]];
-    r->original = s->original;
+    struct call_site *s = &call_site[(uintptr_t)frame[1]];
     if (!engine_takes_part())
         return 0;
     struct arrival a = ARRIVAL(s->hook, SIDE_ENTER);

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "code_ranges.h"
 #include "events.h"
+#include "idle.h"
 #include "match.h"
 #include "probe.h"
 #include "process.h"
@@ -44,6 +45,8 @@ void engine_start(void) {
     extents = until = role_points = 0;
     for (uint16_t i = 0; i < b->n_points; i++) {
         const struct board_point *p = &b->point[i];
+        if (p->rank >= 0 && p->rank != process->rank)
+            continue; /* nothing of this point can happen here: its hook may stay unused */
         plan_hook[p->hook].points |= BIT(i);
         plan_hook[p->hook].wants_return |= p->side != SIDE_ENTER;
         atomic_store(&process_nth[i], 0);
@@ -65,8 +68,12 @@ void engine_start(void) {
         if (b->fault[i].until != BOARD_NONE)
             until |= BIT(b->fault[i].until);
     }
+    for (uint16_t i = 0; i < b->n_hooks; i++) {
+        idle_hook[i].points = plan_hook[i].points;
+        idle_hook[i].never = plan_hook[i].points & (extents | role_points);
+    }
     for (uint16_t i = 0; i < b->n_hooks; i++)
-        if (b->hook[i].id != HOOK_CALL)
+        if (b->hook[i].id != HOOK_CALL && plan_hook[i].points)
             __atomic_store_n(&engine_hook_index[b->hook[i].id], i, __ATOMIC_RELAXED);
 }
 
@@ -499,6 +506,8 @@ static bool would_block(const struct arrival *a) {
 void engine_arrive(struct arrival *a) {
     struct thread *t = &thread_self;
     uint64_t points = plan_hook[a->hook].points;
+    if (idle_now(a->hook))
+        return;
     int saved = errno;
     t->engaged++;
     self();

@@ -1,7 +1,7 @@
 /* Where a hooked call arrives (way 2). A generated stub has pushed its site's index; the return address lies
  * above it. Nothing that carries an argument may change: integer registers, rax (vector count of variadic
- * calls), r10 (static chain), vector registers. call_entered(registers, &saved rbp) decides:
- * 0 go on to the original, 1 return `result` without it.
+ * calls), r10 (static chain), vector registers. call_is_idle(registers, &saved rbp) says whether a look is worth saving
+ * the vector registers for; then call_entered, of the same arguments, decides: 0 go on to the original, 1 return `result` without it.
  */
         .text
         .globl  call_entry
@@ -26,6 +26,14 @@ call_entry:
         mov     %r9, -48(%rbp)
         mov     %rax, -40(%rbp)
         mov     %r10, -32(%rbp)         /* then original -24, result -16 */
+        lea     -88(%rbp), %rdi
+        mov     %rbp, %rsi
+        mov     %rsp, %rbx
+        and     $-16, %rsp
+        call    call_is_idle            /* general registers only */
+        mov     %rbx, %rsp
+        test    %eax, %eax
+        jnz     2f
         mov     arch_save_bytes(%rip), %rax
         sub     %rax, %rsp
         and     $-64, %rsp
@@ -37,7 +45,9 @@ call_entry:
         mov     %eax, %esi
         call    arch_restore_vectors
         mov     %rbx, %rsp
-        test    %esi, %esi
+        jmp     3f
+2:      xor     %esi, %esi
+3:      test    %esi, %esi
         mov     -88(%rbp), %rdi
         mov     -80(%rbp), %rsi
         mov     -72(%rbp), %rdx

@@ -1,0 +1,44 @@
+/* The quick look at a hook. Any thread; general registers only (see the Makefile), so nothing of
+ * the C library. */
+#include "idle.h"
+#include "call.h"
+#include "process.h"
+#include "thread.h"
+
+struct idle_hook idle_hook[BOARD_MAX_HOOKS];
+
+static bool armed(const struct board_point *p, uint32_t next) {
+    if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)
+        return false;
+    return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;
+}
+
+static bool is_someone_elses(uint16_t role) {
+    const struct thread *t = &thread_self;
+    if (role == BOARD_NONE || t->pid != process->pid)
+        return false;
+    return atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) !=
+           board_party_make(process->slot, process->incarnation, t->tid);
+}
+
+bool idle_now(uint16_t hook) {
+    const struct idle_hook *h = &idle_hook[hook];
+    if (!process_armed() || !h->points)
+        return true;
+    if (h->never || !process->seq || thread_self.sleeping)
+        return false;
+    uint32_t next =
+        board_seq_next(atomic_load_explicit(&process->seq->state, memory_order_acquire));
+    for (uint64_t left = h->points; left; left &= left - 1) {
+        const struct board_point *p = &process->board->point[__builtin_ctzll(left)];
+        if (armed(p, next) && !is_someone_elses(p->role))
+            return false;
+    }
+    return true;
+}
+
+int call_is_idle(struct call_registers *r, void **frame) {
+    const struct call_site *s = &call_site[(uintptr_t)frame[1]];
+    r->original = s->original;
+    return idle_now(s->hook);
+}
