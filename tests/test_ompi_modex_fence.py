@@ -1,5 +1,7 @@
 """Scenario ompi-modex-fence: the finding is earned. Each mutant takes one thing away, and no mutant keeps the verdict."""
+import os
 import shutil
+import time
 
 import pytest
 import yaml
@@ -93,3 +95,14 @@ def test_three_of_three_at_32_ranks(holdpoint):
     r = late_callback(holdpoint, "--ranks", 32, "--trials", 3)
     assert r.rc == 0 and (r.row["reproduced"], r.row["trials"]) == (3, 3), r
     assert all(len(trial["ranks"]) == 32 for trial in r.json["trials"])
+
+
+def test_an_mpi_job_leaves_no_shared_memory(holdpoint):
+    segments = lambda: {name for name in os.listdir("/dev/shm") if name.startswith("vader_segment")}
+    before = segments()
+    r = late_callback(holdpoint, "--ranks", 2)
+    assert r.rc == 0, r
+    end = time.monotonic() + 60  # other tests beside this one run MPI jobs too; theirs go as well
+    while not segments() <= before and time.monotonic() < end:
+        time.sleep(0.5)
+    assert segments() <= before
