@@ -6,6 +6,7 @@
 
 /* Read by vectors.S and the trampolines. */
 uint32_t arch_save_mask __attribute__((visibility("hidden")));
+uint32_t arch_save_compact __attribute__((visibility("hidden")));
 uint64_t arch_save_bytes __attribute__((visibility("hidden"))) = 576;
 
 extern char call_entry[] __attribute__((visibility("hidden")));
@@ -24,7 +25,9 @@ void arch_start(void) {
         if ((low & COMPONENTS & (1u << i)) && __get_cpuid_count(0xd, i, &a, &b, &c, &d) &&
             a + b > bytes)
             bytes = a + b;
-    arch_save_bytes = (bytes + 63) & ~(uint64_t)63;
+    enum { COMPACT = 1 << 1, ALIGNMENT = 64 * 8 }; /* compacted, each component may start at a new line */
+    arch_save_compact = __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && (a & COMPACT);
+    arch_save_bytes = ((bytes + 63) & ~(uint64_t)63) + ALIGNMENT;
     arch_save_mask = low & COMPONENTS;
 }
 

@@ -1,5 +1,6 @@
 /* Saving and restoring what vector and x87 registers hold around a call into C, with whatever the processor has.
- * rbx: a 64-byte aligned area of arch_save_bytes bytes. Clobbers rax, rdx, rcx. arch_save_mask 0: no xsave. */
+ * rbx: a 64-byte aligned area of arch_save_bytes bytes. Clobbers rax, rdx. arch_save_mask 0: no xsave; arch_save_compact:
+ * xsavec, which leaves out what is in its initial state and writes its own header. */
         .text
         .globl  arch_save_vectors
         .hidden arch_save_vectors
@@ -9,8 +10,12 @@ arch_save_vectors:
         mov     arch_save_mask(%rip), %eax
         test    %eax, %eax
         jz      1f
-        /* xsave reads the header of its area: it must be zero */
         xor     %edx, %edx
+        cmpl    $0, arch_save_compact(%rip)
+        je      2f
+        xsavec  (%rbx)
+        ret
+2:      /* xsave reads the header of its area: it must be zero */
         mov     %rdx, 512(%rbx)
         mov     %rdx, 520(%rbx)
         mov     %rdx, 528(%rbx)

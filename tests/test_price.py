@@ -1,0 +1,79 @@
+"""What the shim costs, in one run, as ratios. Timings never fail a test; that the measured thing happened does."""
+import pytest
+
+from laboratory import lines, point
+
+CALLS = 300_000
+LOOP = """
+int main(void) {
+    double best = 1e18;
+    for (int round = 0; round < 5; round++) {
+        struct timespec from, to; clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < %d; i++) a(i);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        double ns = ((to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec)) / %d;
+        best = ns < best ? ns : best;
+    }
+    printf("ns %%.1f\\n", best); return body_ran('a') == 5 * %d ? 0 : 1;
+}""" % (CALLS, CALLS, CALLS)
+PLANS = {  # what a call of a() meets
+    "the shim, its hook in no plan": "plan: p\npoints: {end: {hook: process.exit}}\nsteps: [reach end]\n",
+    "a hook that is not armed": 'plan: p\npoints: {end: {hook: process.exit}, a: {hook: "call:libt.so!a", after: reach end}}\n'
+                                "steps: [reach end]\nfaults: [{at: a, do: delay, for: 1ms, prob: 0.5, seed: 1}]\n",
+    "a mark that counts early": 'plan: p\npoints: {end: {hook: process.exit}, a: {hook: "call:libt.so!a"}}\n'
+                                "steps: [reach end, reach a]\ntimeout: 1s\n",
+    "its return side as well": 'plan: p\npoints: {end: {hook: process.exit}, a: {hook: "call:libt.so!a", side: return}}\n'
+                               "steps: [reach end, reach a]\ntimeout: 1s\n",
+}
+
+
+@pytest.mark.full
+def test_price_of_a_hooked_call(lab, record_property, capsys):
+    program = lab.program(LOOP, "-O2")
+    runs = {"no shim": lab.holdpoint.exec(PLANS["the shim, its hook in no plan"], ["/usr/bin/env", "-u", "LD_PRELOAD", program])}
+    for name, plan in PLANS.items():
+        runs[name] = lab.holdpoint.exec(plan, program)
+    price = {name: next(float(line.split()[1]) for line in lines(r) if line.startswith("ns ")) for name, r in runs.items()}
+    assert point(runs["a mark that counts early"], "a")["early"] == 5 * CALLS  # each was really looked at
+    assert point(runs["its return side as well"], "a")["early"] == 5 * CALLS
+    with capsys.disabled():
+        print("\nprice of a call, against the same call without the shim")
+        for name, ns in price.items():
+            print(f"  {name:32} {ns:8.1f} ns   {ns / price['no shim']:6.1f} x")
+            record_property(name, round(ns / price["no shim"], 1))
+
+
+HANDOVER = """
+#include <linux/futex.h>
+#include <sys/syscall.h>
+static int word;
+static long futex(int op, int value) { return syscall(SYS_futex, &word, op, value, NULL, NULL, 0); }
+static void *bare(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 200; i++) { while (__atomic_load_n(&word, __ATOMIC_SEQ_CST) != 2 * i + 1) futex(FUTEX_WAIT, 2 * i);
+        __atomic_store_n(&word, 2 * i + 2, __ATOMIC_SEQ_CST); futex(FUTEX_WAKE, 1); }
+    return NULL;
+}
+static void *held(void *unused) { (void)unused; for (int i = 0; i < 20; i++) a(i); return NULL; }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e6 + t.tv_nsec / 1e3; }
+int main(void) {
+    pthread_t t = go(bare); double from = now();
+    for (int i = 0; i < 200; i++) { __atomic_store_n(&word, 2 * i + 1, __ATOMIC_SEQ_CST); futex(FUTEX_WAKE, 1);
+        while (__atomic_load_n(&word, __ATOMIC_SEQ_CST) != 2 * i + 2) futex(FUTEX_WAIT, 2 * i + 1); }
+    printf("us %.1f\\n", (now() - from) / 200); join(t);
+    t = go(held); from = now(); for (int i = 0; i < 20; i++) b(i); join(t);
+    printf("us %.1f\\n", (now() - from) / 20); return 0;
+}"""
+
+
+@pytest.mark.full
+def test_latency_of_a_hand_over(lab, record_property, capsys):
+    """A held thread goes on when another arrives: beside a bare futex round trip in the same process."""
+    plan = ('plan: p\npoints: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}}\nsteps:\n'
+            + "  - reach a\n  - pass b\n  - pass a\n" * 20)
+    r = lab.run(plan, HANDOVER)
+    assert set(r.steps.values()) == {"done"} and len(r.steps) == 60, r
+    bare, ours = (float(line.split()[1]) for line in lines(r) if line.startswith("us "))
+    with capsys.disabled():
+        print(f"\nfutex round trip {bare:.1f} us, two gates handed over {ours:.1f} us: {ours / bare:.1f} x")
+    record_property("hand-over against futex", round(ours / bare, 1))
