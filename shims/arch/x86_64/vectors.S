@@ -1,6 +1,6 @@
 /* Saving and restoring what vector and x87 registers hold around a call into C, with whatever the processor has.
  * rbx: a 64-byte aligned area of arch_save_bytes bytes. Clobbers rax, rdx. arch_save_mask 0: no xsave; arch_save_compact:
- * xsavec, which leaves out what is in its initial state and writes its own header. */
+ * xsavec, which leaves out what is in its initial state. */
         .text
         .globl  arch_save_vectors
         .hidden arch_save_vectors
@@ -10,12 +10,8 @@ arch_save_vectors:
         mov     arch_save_mask(%rip), %eax
         test    %eax, %eax
         jz      1f
+        /* xsave reads the header of its area, and xrstor refuses one whose reserved part is not zero */
         xor     %edx, %edx
-        cmpl    $0, arch_save_compact(%rip)
-        je      2f
-        xsavec  (%rbx)
-        ret
-2:      /* xsave reads the header of its area: it must be zero */
         mov     %rdx, 512(%rbx)
         mov     %rdx, 520(%rbx)
         mov     %rdx, 528(%rbx)
@@ -24,7 +20,11 @@ arch_save_vectors:
         mov     %rdx, 552(%rbx)
         mov     %rdx, 560(%rbx)
         mov     %rdx, 568(%rbx)
+        cmpl    $0, arch_save_compact(%rip)
+        jne     2f
         xsave   (%rbx)
+        ret
+2:      xsavec  (%rbx)
         ret
 1:      fxsave  (%rbx)
         ret
