@@ -16,7 +16,7 @@ int shared;
 int caller_of_b(void) { return b(1) + 0; }
 static void *thread(void *unused) { (void)unused; shared += a(1); return NULL; }
 int main(void) {
-    pthread_t t = go(thread); shared += a(2); join(t); printf("b %d\\n", caller_of_b()); return 0;
+    pthread_t t = go(thread); nap(30); shared += a(2); join(t); printf("b %d\\n", caller_of_b()); return 0;
 }"""
 OVERFLOW = """
 int caller_of_b(void) { return b(1) + 0; }
