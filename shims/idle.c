@@ -3,15 +3,10 @@
 #include "idle.h"
 #include "call.h"
 #include "process.h"
+#include "steps.h"
 #include "thread.h"
 
 struct idle_hook idle_hook[BOARD_MAX_HOOKS];
-
-static bool armed(const struct board_point *p, uint32_t next) {
-    if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)
-        return false;
-    return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;
-}
 
 static bool is_someone_elses(uint16_t role) {
     const struct thread *t = &thread_self;
@@ -31,7 +26,7 @@ bool idle_now(uint16_t hook) {
         board_seq_next(atomic_load_explicit(&process->seq->state, memory_order_acquire));
     for (uint64_t left = h->points; left; left &= left - 1) {
         const struct board_point *p = &process->board->point[__builtin_ctzll(left)];
-        if (armed(p, next) && !is_someone_elses(p->role))
+        if (steps_armed_at(p, next) && !is_someone_elses(p->role))
             return false;
     }
     return true;

@@ -27,11 +27,8 @@ struct board_seq *steps_sequence(const struct board *b, int32_t rank) {
 }
 
 bool steps_armed(const struct board *b, const struct board_seq *s, uint16_t point) {
-    const struct board_point *p = &b->point[point];
-    uint32_t next = board_seq_next(atomic_load_explicit(&s->state, memory_order_acquire));
-    if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)
-        return false;
-    return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;
+    return steps_armed_at(&b->point[point],
+                          board_seq_next(atomic_load_explicit(&s->state, memory_order_acquire)));
 }
 
 static bool passed(const struct board *b, const struct board_seq *s, uint16_t claim) {

@@ -3,6 +3,7 @@ on it. A change that no longer finds its place in the source is itself a failure
 from dataclasses import dataclass
 
 STEPS, ENGINE, PROCESS = "harness/board/steps.c", "shims/engine.c", "shims/process.c"
+STEP_RULES = "harness/board/steps.h"
 MATCH, THREAD, WATCH = "shims/match.c", "shims/hook_thread.c", "harness/watch.c"
 PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
@@ -51,10 +52,10 @@ WRONG = [
         ("if (board_seq_end(atomic_load(&s->state)) != SEQ_RUNNING || claim == BOARD_NONE)", "if (claim == BOARD_NONE)"),
         ("if (steps_released(process->board, s, claim) || stopping())", "if (stopping())")],
         f"{RULES}::test_step_14_after_a_timeout_all_gates_open"),
-    Wrong("points are never disarmed", STEPS, [
+    Wrong("points are never disarmed", STEP_RULES, [
         ("return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;", "return true;")],
         f"{RULES}::test_step_03_armed_after_a_step_and_disarmed_after_the_last"),
-    Wrong("after: is not looked at", STEPS, [
+    Wrong("after: is not looked at", STEP_RULES, [
         ("if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)", "if (p->arm_after >= 0 && next > UINT32_MAX - 1)")],
         f"{RULES}::test_step_03_armed_after_a_step_and_disarmed_after_the_last"),
     Wrong("bystanders are held", ENGINE, [
