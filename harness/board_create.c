@@ -115,11 +115,14 @@ static void lay_out(struct board *b, const struct plan *p, int n_ranks) {
     b->n_slots = (uint32_t)n_ranks * BOARD_SLOTS_PER_RANK + 16;
     b->n_seqs = p->scope_rank ? (uint32_t)p->n_ranks_listed : 1;
     b->n_rings = n_ranks > 8 ? 8 * (uint32_t)n_ranks : 64;
+    if (b->track_locks) /* 5 KiB each: a job of many ranks has few threads in each */
+        b->n_threads = n_ranks > 128 ? 8 * (uint32_t)n_ranks : n_ranks > 8 ? 1024 : 128;
     b->at_ranks = aligned(sizeof *b);
     b->at_seqs = aligned(b->at_ranks + b->n_ranks * sizeof(struct board_rank));
     b->at_slots = aligned(b->at_seqs + b->n_seqs * sizeof(struct board_seq));
     b->at_rings = aligned(b->at_slots + b->n_slots * sizeof(struct board_slot));
-    b->total_bytes = b->at_rings + b->n_rings * sizeof(struct board_ring);
+    b->at_threads = aligned(b->at_rings + b->n_rings * sizeof(struct board_ring));
+    b->total_bytes = b->at_threads + b->n_threads * sizeof(struct board_thread);
 }
 
 static bool name_trial(struct board *b, const char *dir, const char *trial_name,

@@ -2,6 +2,7 @@
 #include "evidence.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "allocate.h"
 #include "board/steps.h"
@@ -46,13 +47,69 @@ static void write_sequences(FILE *f, const struct board *b) {
     }
 }
 
+/* The caller's to free; NULL: there is no such file. */
+static char *read_all(const char *path) {
+    char *text = NULL;
+    size_t room = 0;
+    FILE *f = fopen(path, "re");
+    if (f && getdelim(&text, &room, '\0', f) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (f)
+        fclose(f);
+    return text;
+}
+
 void evidence_write(const char *dir, const char *why, const struct board *b, const struct tree *t) {
     AUTO_TEXT path = format_text("%s/evidence.txt", dir);
+    AUTO_TEXT earlier = read_all(path);
     FILE *f = fopen(path, "we");
     if (!f)
         return; /* the trial's folder is gone or full; its verdict says so by itself */
     fprintf(f, "%s\n", why);
     write_sequences(f, b);
     stacks_write(f, t, steps_now() + EVIDENCE_LIMIT_NS, rank_label, &(struct labels){.b = b});
+    if (earlier)
+        fprintf(f, "\nbefore: %s", earlier);
     fclose(f);
+}
+
+/* ---- a sequence that is blocked ---- */
+
+static const struct board_held *held_entry(const struct board *b, board_party owner,
+                                           uint64_t address) {
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        const struct board_thread *t = &board_threads(b)[i];
+        for (int k = 0; atomic_load(&t->party) == owner && k < BOARD_HELD_LOCKS; k++)
+            if (atomic_load(&t->held[k].address) == address)
+                return &t->held[k];
+    }
+    return NULL;
+}
+
+static pid_t process_of(const struct board *b, board_party party) {
+    return (pid_t)atomic_load(&board_slots(b)[board_party_slot(party)].pid);
+}
+
+/* Both are threads of one process: a lock is known by its address. */
+static void take_stacks(const struct board *b, struct board_blocked *f) {
+    struct stacks *s = stacks_open(process_of(b, f->waiter), b);
+    const struct board_held *held = held_entry(b, f->owner, f->address);
+    if (!s)
+        return;
+    f->n_waiter =
+        (uint16_t)stacks_walk(s, (pid_t)board_party_tid(f->waiter), f->waiter_at, BOARD_MAX_FRAMES);
+    f->n_owner =
+        (uint16_t)stacks_walk(s, (pid_t)board_party_tid(f->owner), f->owner_at, BOARD_MAX_FRAMES);
+    for (int i = 0; held && i < BOARD_LOCK_FRAMES && held->pc[i]; i++)
+        f->acquired[f->n_acquired++] = stacks_frame(s, held->pc[i]);
+    stacks_close(s);
+}
+
+void evidence_blocked(const struct board *b, struct board_blocked *found, const char *sentence) {
+    struct tree_process p;
+    struct tree t = {&p, tree_read(process_of(b, found->waiter), 0, &p)};
+    take_stacks(b, found);
+    evidence_write(board_string(b, b->trial_dir), sentence, b, &t);
 }

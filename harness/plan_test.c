@@ -47,7 +47,7 @@ static const char everything[] =
     "  - {at: outer, do: signal, signal: TERM}\n"
     "  - {at: outer, do: stop}\n"
     "timeout: 300ms\n"
-    "detect: [asan, tsan, frames]\n"
+    "detect: [asan, tsan, frames, locks]\n"
     "follow: train*\n"
     "env: {all: {A: b c}, 0: {D: ''}}\n";
 
@@ -110,7 +110,7 @@ static void test_everything(void) {
               p->ranks[0] == 1 && p->ranks[1] == 0,
           "scope");
     CHECK(p->timeout_ns == 300000000, "timeout");
-    CHECK(p->detectors == (DETECT_ASAN | DETECT_TSAN | DETECT_FRAMES), "detectors");
+    CHECK(p->detectors == (DETECT_ASAN | DETECT_TSAN | DETECT_FRAMES | DETECT_LOCKS), "detectors");
     CHECK(p->follow == FOLLOW_PROGRAM && strcmp(p->follow_program, "train*") == 0, "follow");
     CHECK(p->n_env == 2 && p->env[0].rank == -1 && strcmp(p->env[0].assignment, "A=b c") == 0 &&
               p->env[1].rank == 0 && strcmp(p->env[1].assignment, "D=") == 0,
@@ -174,7 +174,7 @@ static const struct {
     {"plan: a\npoints: {p: {side: enter}}\n", ":2:13: a point needs the key 'hook'"},
     {"plan: a\npoints: {p: {hook: thread.exti}}\n",
      ":2:20: unknown hook 'thread.exti'; did you mean thread.exit"},
-    {"plan: a\npoints: {p: {hook: gpu.start}}\n", "there is call:MODULE!FUNCTION, pmix.fence_nb"},
+    {"plan: a\npoints: {p: {hook: gpu.start}}\n", "there is call:MODULE!FUNCTION, cond.signal"},
     {"plan: a\npoints: {p: {hook: 'call:close'}}\n",
      ":2:20: 'call:close' is not call:MODULE!FUNCTION"},
     {"plan: a\npoints: {p: {hook: 'call:!f'}}\n", "is not call:MODULE!FUNCTION"},
@@ -230,7 +230,8 @@ static const struct {
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, prob: 2, seed: 1}]\n",
      "'2' is not a number from 0 to 1"},
     {"plan: a\ntimeout: 5\n", ":2:10: '5' is no duration"},
-    {"plan: a\ndetect: [asan, locks]\n", ":2:16: the detector 'locks' is not in this version"},
+    {"plan: a\ndetect: [asan, deadlock]\n",
+     ":2:16: the detector 'deadlock' is not in this version"},
     {"plan: a\ndetect: [deadlock, heap, handles]\n", "'handles' is not in this version"},
     {"plan: a\ndetect: [asna]\n", "unknown detector 'asna'; did you mean asan"},
     {"plan: a\ndetect: asan\n", "detect must be a list"},

@@ -30,9 +30,17 @@ static void check_ending(const struct record *e, struct sentences *s) {
 }
 
 static void check_tables(const struct board *b, struct sentences *s) {
-    static const char *const tables[] = {"process slots",   "modules", "findings",    "trampolines",
-                                         "return probes",   "threads", "code ranges", "callbacks",
-                                         "rings of events", "sleepers"};
+    static const char *const tables[] = {"process slots",
+                                         "modules",
+                                         "findings",
+                                         "trampolines",
+                                         "return probes",
+                                         "threads",
+                                         "code ranges",
+                                         "callbacks",
+                                         "rings of events",
+                                         "sleepers",
+                                         "locks and threads that use them"};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))
@@ -100,7 +108,7 @@ static unsigned wanted_detectors(const struct record *e) {
 
 static void check_detectors(const struct record *e, struct sentences *s) {
     static const char *const names[] = {"AddressSanitizer (asan)", "ThreadSanitizer (tsan)",
-                                        "the detector `frames`"};
+                                        "the detector `frames`", "the detector `locks`"};
     unsigned wanted = wanted_detectors(e);
     for (uint32_t i = 0; i < e->board->n_slots; i++) {
         const struct board_slot *slot = &board_slots(e->board)[i];

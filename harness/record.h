@@ -65,8 +65,8 @@ char *module_build_id(const struct board_module *m);
 bool module_is_component(const struct record *e, const struct board_module *m);
 const char *role_text(uint32_t role);
 
-enum { DETECTORS = 3 };
-extern const char *const detector_texts[DETECTORS]; /* by the bit's number: asan, tsan, frames */
+enum { DETECTORS = 4 };
+extern const char *const detector_texts[DETECTORS]; /* by the bit's number */
 
 /* The number after `prefix` at the start of a file's name ("rank.3.err", "rank.": 3), and what
  * follows it. -1: the name is not of that form. */

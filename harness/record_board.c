@@ -8,7 +8,7 @@
 #include "record.h"
 #include "hook_names.h"
 
-const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames"};
+const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames", "locks"};
 
 void say(struct sentences *s, const char *format, ...) {
     va_list args;
@@ -137,7 +137,9 @@ const char *role_text(uint32_t role) {
                                         [STACK_ALLOC] = "alloc",
                                         [STACK_INITIATOR] = "initiator",
                                         [STACK_DEAD_FRAME] = "dead-frame",
-                                        [STACK_CALLBACK] = "callback"};
+                                        [STACK_CALLBACK] = "callback",
+                                        [STACK_ACQUISITION] = "acquisition",
+                                        [STACK_DESTROY] = "destroy"};
     return role < sizeof roles / sizeof *roles ? roles[role] : "stack";
 }
 

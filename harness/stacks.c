@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "board/steps.h"
 
 enum { MAX_FRAMES = 64 };
@@ -145,4 +146,81 @@ void stacks_write(FILE *f, const struct tree *t, uint64_t deadline, stacks_label
     }
     if (steps_now() > deadline)
         fprintf(f, "The time for evidence was over before every stack was read.\n");
+}
+
+/* ---- single stacks ---- */
+
+struct stacks {
+    const struct board *b;
+    Dwfl *dwfl;
+    struct board_frame *frame;
+    uint32_t n, max;
+};
+
+struct stacks *stacks_open(pid_t pid, const struct board *b) {
+    Dwfl *dwfl = open_process(pid);
+    if (!dwfl)
+        return NULL;
+    struct stacks *s = allocate(1, sizeof *s);
+    s->b = b;
+    s->dwfl = dwfl;
+    return s;
+}
+
+void stacks_close(struct stacks *s) {
+    if (!s)
+        return;
+    dwfl_end(s->dwfl);
+    free(s);
+}
+
+/* The kernel tells where a file lies, the loader by which of its names it was asked for. */
+static uint32_t module_on_board(const struct board *b, const char *path) {
+    uint32_t by_name = BOARD_NONE;
+    for (uint32_t i = 0; path && i < BOARD_MAX_MODULES; i++) {
+        const struct board_module *m = &b->module[i];
+        if (atomic_load(&m->state) != 2)
+            continue;
+        if (strcmp(m->path, path) == 0)
+            return i;
+        if (by_name == BOARD_NONE && strcmp(file_name(m->path), file_name(path)) == 0)
+            by_name = i;
+    }
+    return by_name;
+}
+
+static const char *module_path(struct stacks *s, uint64_t pc, uint64_t *bias) {
+    Dwfl_Module *m = dwfl_addrmodule(s->dwfl, pc);
+    const char *name = m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+    *bias = 0;
+    return m && dwfl_module_getelf(m, bias) ? name : NULL;
+}
+
+struct board_frame stacks_frame(struct stacks *s, uint64_t pc) {
+    uint64_t bias;
+    const char *path = module_path(s, pc, &bias);
+    uint32_t module = module_on_board(s->b, path);
+    return (struct board_frame){.module = module, .offset = module == BOARD_NONE ? pc : pc - bias};
+}
+
+static int keep_frame(Dwfl_Frame *frame, void *data) {
+    struct stacks *s = data;
+    Dwarf_Addr pc;
+    bool is_activation;
+    uint64_t bias;
+    if (s->n == s->max || !dwfl_frame_pc(frame, &pc, &is_activation))
+        return DWARF_CB_ABORT;
+    pc -= !is_activation;
+    const char *path = module_path(s, pc, &bias);
+    if (!path || strcmp(file_name(path), "libholdpoint.so") != 0)
+        s->frame[s->n++] = stacks_frame(s, pc);
+    return DWARF_CB_OK;
+}
+
+uint32_t stacks_walk(struct stacks *s, pid_t tid, struct board_frame *frame, uint32_t max) {
+    s->frame = frame;
+    s->n = 0;
+    s->max = max;
+    dwfl_getthread_frames(s->dwfl, tid, keep_frame, s);
+    return s->n;
 }

@@ -37,6 +37,15 @@ static void set_party(json_t *j, const struct board *b, board_party party) {
 
 /* ---- steps, holds, points ---- */
 
+static json_t *frame_json(const struct finding_frame *f) {
+    json_t *j = json_object();
+    set(j, "module", json_text(f->module));
+    set(j, "function", json_text(f->function));
+    set(j, "source", json_text(f->source));
+    set(j, "offset", f->offset ? json_hex(f->offset) : json_null());
+    return j;
+}
+
 static const char *step_state(const struct board_seq *q, uint32_t step) {
     static const char *const ends[] = {[SEQ_RUNNING] = "pending",
                                        [SEQ_TIMEOUT] = "timeout",
@@ -49,8 +58,44 @@ static const char *step_state(const struct board_seq *q, uint32_t step) {
     return step == next && end <= SEQ_LOST ? ends[end] : "pending";
 }
 
-static json_t *step_json(const struct board *b, const struct board_seq *q, uint32_t i,
+static json_t *board_stack_json(const struct record *e, const struct board_frame *frame,
+                                uint32_t n) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n && i < BOARD_MAX_FRAMES; i++) {
+        const char *path =
+            frame[i].module < BOARD_MAX_MODULES ? e->board->module[frame[i].module].path : NULL;
+        char *function = NULL, *source = NULL;
+        if (path)
+            symbols_find(e->symbols, path, frame[i].offset, false, &function, &source);
+        struct finding_frame named = {(char *)(uintptr_t)path, function, source, frame[i].offset};
+        json_array_append_new(list, frame_json(&named));
+        free(function);
+        free(source);
+    }
+    return list;
+}
+
+/* Who waits for which lock of whom, and where both stand. */
+static json_t *blocked_json(const struct record *e, const struct board_blocked *f) {
+    const struct board *b = e->board;
+    json_t *waiter = json_object(), *owner = json_object(), *j = json_object();
+    set_party(waiter, b, f->waiter);
+    set(waiter, "stack", board_stack_json(e, f->waiter_at, f->n_waiter));
+    set_party(owner, b, f->owner);
+    set(owner, "point", json_text(text_at(b, b->point[f->point % BOARD_MAX_POINTS].name)));
+    set(owner, "stack", board_stack_json(e, f->owner_at, f->n_owner));
+    set(owner, "acquisition", board_stack_json(e, f->acquired, f->n_acquired));
+    set(j, "lock", json_string(board_lock_name(f->kind)));
+    set(j, "address", json_hex(f->address));
+    set(j, "others_between", json_integer(f->others));
+    set(j, "waiter", waiter);
+    set(j, "owner", owner);
+    return j;
+}
+
+static json_t *step_json(const struct record *e, const struct board_seq *q, uint32_t i,
                          uint64_t begin) {
+    const struct board *b = e->board;
     const struct board_step *step = &b->step[i];
     const struct board_step_done *done = &q->done[i];
     const char *state = step_state(q, i);
@@ -66,16 +111,19 @@ static json_t *step_json(const struct board *b, const struct board_seq *q, uint3
     set(j, "arrival", is_done ? json_integer(done->arrival) : json_null());
     set(j, "at_ms", timeline_ms(is_done ? atomic_load(&done->ns) : 0, begin));
     bool ended_here = !is_done && strcmp(state, "pending") != 0;
+    bool blocked = ended_here && strcmp(state, "blocked") == 0;
+    set(j, "blocked", blocked ? blocked_json(e, &q->blocked) : json_null());
     set(j, "detail",
         ended_here ? json_text_part(q->detail, sizeof q->detail - 1) : json_string(""));
     return j;
 }
 
-static json_t *steps_json(const struct board *b, uint64_t begin) {
+static json_t *steps_json(const struct record *e, uint64_t begin) {
+    const struct board *b = e->board;
     json_t *list = json_array();
     for (uint32_t q = 0; q < b->n_seqs; q++)
         for (uint32_t i = 0; i < b->n_steps; i++)
-            json_array_append_new(list, step_json(b, &board_seqs(b)[q], i, begin));
+            json_array_append_new(list, step_json(e, &board_seqs(b)[q], i, begin));
     return list;
 }
 
@@ -148,15 +196,6 @@ static json_t *fault_json(const struct board *b, uint32_t i, uint64_t begin) {
 }
 
 /* ---- findings ---- */
-
-static json_t *frame_json(const struct finding_frame *f) {
-    json_t *j = json_object();
-    set(j, "module", json_text(f->module));
-    set(j, "function", json_text(f->function));
-    set(j, "source", json_text(f->source));
-    set(j, "offset", f->offset ? json_hex(f->offset) : json_null());
-    return j;
-}
 
 static json_t *stack_json(const struct finding_stack *s) {
     json_t *frames = json_array();
@@ -303,7 +342,7 @@ static void set_from_board(json_t *j, const struct record *e) {
     set(j, "plan_name", json_text(text_at(b, b->plan_name)));
     set(j, "plan_hash", json_hex(b->plan_hash));
     set(j, "detectors", detectors_json(b->detectors));
-    set(j, "steps", steps_json(b, begin));
+    set(j, "steps", steps_json(e, begin));
     set(j, "holds", holds_json(b, begin));
     set(j, "points", points);
     set(j, "faults", faults);

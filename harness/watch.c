@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "board/steps.h"
+#include "evidence.h"
 #include "tree.h"
 
 #define MILLISECOND 1000000ull
@@ -26,11 +27,13 @@ void watch_begin(struct watch *w, struct board *b) {
     w->rank_ended = calloc(b->n_ranks + 1, sizeof *w->rank_ended);
     if (!w->slot || !w->rank_ended)
         abort();
+    blocked_begin(&w->waits, b);
 }
 
 void watch_free(struct watch *w) {
     free(w->slot);
     free(w->rank_ended);
+    blocked_free(&w->waits);
     *w = (struct watch){0};
 }
 
@@ -258,6 +261,28 @@ static void end_overdue(struct watch *w, struct board_seq *s, uint64_t now) {
     }
 }
 
+/* A thread that stands at a gate of this sequence. */
+static bool anybody_is_held(const struct watch *w, const struct board_seq *s) {
+    for (uint32_t c = 0; c < w->b->n_claims; c++)
+        if (claim_is_held(w, s, c) && atomic_load(&s->claim[c].standing) == 1)
+            return true;
+    return false;
+}
+
+static void end_blocked(struct watch *w, struct board_seq *s) {
+    struct board_blocked found;
+    char detail[sizeof s->detail];
+    uint32_t next = board_seq_next(atomic_load(&s->state));
+    if (!anybody_is_held(w, s) || !blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail))
+        return;
+    evidence_blocked(w->b, &found, detail);
+    if (board_seq_next(atomic_load(&s->state)) != next)
+        return; /* it was done while we looked */
+    s->blocked = found;
+    if (!steps_end(w->b, s, SEQ_BLOCKED, detail, steps_now()))
+        s->blocked = (struct board_blocked){0}; /* its time was over meanwhile */
+}
+
 static bool is_running(const struct watch *w, const struct board_seq *s) {
     return board_seq_end(atomic_load(&s->state)) == SEQ_RUNNING && !steps_complete(w->b, s);
 }
@@ -268,6 +293,7 @@ static void look_at_sequence(struct watch *w, struct board_seq *s, uint64_t now)
     end_lost_roles(w, s);
     if (!end_lost_claims(w, s, now))
         end_unreachable(w, s, now);
+    end_blocked(w, s);
     end_overdue(w, s, now);
 }
 
@@ -364,6 +390,7 @@ uint64_t watch_round(struct watch *w, uint64_t now) {
         look_at_slot(w, i, now);
     look_at_ranks(w, now);
     look_at_sleepers(w, now);
+    blocked_look(&w->waits, w->b, now);
     for (uint32_t i = 0; i < w->b->n_seqs; i++)
         look_at_sequence(w, &board_seqs(w->b)[i], now);
     return (sleep_matters(w) ? SLEEPER_ROUND_MS : ROUND_MS) * MILLISECOND;
@@ -388,10 +415,8 @@ static bool is_fault_holding(const struct watch *w, uint32_t i) {
 
 bool watch_is_holding(const struct watch *w) {
     for (uint32_t i = 0; i < w->b->n_seqs; i++)
-        for (uint32_t c = 0; c < w->b->n_claims; c++)
-            if (is_running(w, &board_seqs(w->b)[i]) && claim_is_held(w, &board_seqs(w->b)[i], c) &&
-                atomic_load(&board_seqs(w->b)[i].claim[c].standing) == 1)
-                return true;
+        if (is_running(w, &board_seqs(w->b)[i]) && anybody_is_held(w, &board_seqs(w->b)[i]))
+            return true;
     for (uint32_t i = 0; i < w->b->n_faults; i++)
         if (is_fault_holding(w, i))
             return true;

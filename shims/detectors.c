@@ -1,6 +1,7 @@
 /* Live tests of detectors. In the constructor, or in a fork child that was let in. */
 #include "detectors.h"
 #include "frames.h"
+#include "lock_misuse.h"
 #include "process.h"
 
 #include <dlfcn.h>
@@ -35,5 +36,7 @@ void detectors_start(void) {
         live |= DETECT_TSAN;
     if ((wanted & DETECT_FRAMES) && frames_self_test())
         live |= DETECT_FRAMES;
+    if ((wanted & DETECT_LOCKS) && lock_misuse_self_test())
+        live |= DETECT_LOCKS;
     atomic_fetch_or(&process_slot()->live_detectors, live);
 }

@@ -5,6 +5,7 @@
 #include "code_ranges.h"
 #include "events.h"
 #include "idle.h"
+#include "lock_table.h"
 #include "match.h"
 #include "probe.h"
 #include "process.h"
@@ -548,6 +549,7 @@ void engine_thread_ends(void) {
     }
     end_sleep(BOARD_NONE);
     event_write(EVENT_THREAD_END, BOARD_NONE, BOARD_NONE, BOARD_NONE, 0, 0);
+    lock_table_thread_ends();
     event_thread_ends();
     probe_thread_ends();
 }

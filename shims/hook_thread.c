@@ -1,6 +1,7 @@
 /* Hooks thread.start and thread.exit: pthread_create before the original, its start routine wrapped
- * (ways 1, 4). */
+ * (ways 1, 4). pthread_join, so that the lock table knows who waits for whose end. */
 #include "engine.h"
+#include "lock_table.h"
 #include "original.h"
 #include "process.h"
 #include "thread.h"
@@ -9,6 +10,7 @@
 #include <pthread.h>
 
 ORIGINAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
+ORIGINAL(int, pthread_join, pthread_t, void **)
 
 /* Between pthread_create and the first instruction of the new thread. */
 struct start {
@@ -73,5 +75,22 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
     int failed = get_pthread_create()(thread, attributes, run, s);
     if (failed)
         atomic_store(&s->taken, 0);
+    return failed;
+}
+
+static void joined(void *call) {
+    lock_table_answered(call, false);
+}
+
+__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result) {
+    if (!lock_interest())
+        return get_pthread_join()(thread, result);
+    struct lock_call c = {
+        .object = (const void *)thread, .kind = LOCK_JOIN, .waiting = WAIT_FOREVER};
+    int failed;
+    lock_table_asks(&c);
+    pthread_cleanup_push(joined, &c);
+    failed = get_pthread_join()(thread, result);
+    pthread_cleanup_pop(1);
     return failed;
 }

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "events.h"
 #include "loader.h"
+#include "lock_table.h"
 #include "objects.h"
 #include "original.h"
 #include "steps.h"
@@ -132,6 +133,7 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
         atomic_store(&s->bound[i], i < b->n_hooks && b->hook[i].id != HOOK_CALL);
     engine_start();
     atomic_store(&p->armed, 1);
+    lock_table_start();
     if (first) {
         call_start();
         objects_scan(true, new_object);
@@ -207,8 +209,8 @@ __attribute__((constructor)) static void constructor(int argc, char **argv, char
     (void)argc, (void)argv;
     if (!environ)
         environ = envp;
-    /* A sanitizer that is linked into the program starts after us, and its interceptors must not be called before:
-     * then the start waits for __libc_start_main. */
+    /* A sanitizer that is linked into the program starts after us, and its interceptors must not be
+     * called before: then the start waits for __libc_start_main. */
     if (!dlsym(RTLD_DEFAULT, "__tsan_init") && !dlsym(RTLD_DEFAULT, "__asan_init"))
         process_start();
 }

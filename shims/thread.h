@@ -16,6 +16,9 @@ struct thread {
     int32_t top_probe; /* 1 + index of the innermost return probe, 0: none */
     uintptr_t stack_low, stack_high; /* 0: not known yet */
     struct board_ring *ring;
+    struct board_thread *locks; /* its entry of the lock table, NULL: none; void unless: */
+    uint32_t locks_pid;         /* ... it is the process's */
+    uint32_t in_locks;          /* > 0: inside the lock table, re-entry is not tracked */
     struct {
         uintptr_t sp;
         uint32_t entry;

@@ -36,6 +36,33 @@ uint32_t unwind_stack(struct board_frame *frame, uint32_t max) {
     return w.n;
 }
 
+/* Where the linker put our own code. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+struct addresses {
+    uint64_t *pc;
+    uint32_t max, n, depth;
+};
+
+static _Unwind_Reason_Code collect_address(struct _Unwind_Context *c, void *closure) {
+    struct addresses *w = closure;
+    int before_instruction = 0;
+    uintptr_t ip = _Unwind_GetIPInfo(c, &before_instruction);
+    if (!ip || w->n == w->max || w->depth++ > MAX_DEPTH)
+        return _URC_END_OF_STACK;
+    if (ip < (uintptr_t)__ehdr_start || ip >= (uintptr_t)etext)
+        w->pc[w->n++] = before_instruction ? ip : ip - 1;
+    return w->n == w->max ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+void unwind_addresses(uint64_t *pc, uint32_t max) {
+    struct addresses w = {.pc = pc, .max = max};
+    _Unwind_Backtrace(collect_address, &w);
+    if (w.n < max)
+        pc[w.n] = 0;
+}
+
 static _Unwind_Reason_Code look_for_handler(struct _Unwind_Context *c, void *closure) {
     struct walk *w = closure;
     int before_instruction = 0;

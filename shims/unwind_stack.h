@@ -5,6 +5,9 @@
 #include "board.h"
 /* Up to `max` frames from the innermost that is not ours; returns how many. */
 uint32_t unwind_stack(struct board_frame *frame, uint32_t max);
+/* The same as code addresses, at most `max`; a 0 follows the last when there is room. Cheaper: it
+ * looks nothing up. */
+void unwind_addresses(uint64_t *pc, uint32_t max);
 /* True when a signal handler is on this thread's stack. */
 bool unwind_in_signal_handler(void);
 /* The innermost return address outside a sanitizer's runtime and outside the shim, or NULL. */

@@ -40,7 +40,23 @@ const char *board_problem(const void *mapped, size_t bytes) {
         array_end(b->at_ranks, b->n_ranks, sizeof(struct board_rank)) > bytes ||
         array_end(b->at_seqs, b->n_seqs, sizeof(struct board_seq)) > bytes ||
         array_end(b->at_slots, b->n_slots, sizeof(struct board_slot)) > bytes ||
-        array_end(b->at_rings, b->n_rings, sizeof(struct board_ring)) > bytes)
+        array_end(b->at_rings, b->n_rings, sizeof(struct board_ring)) > bytes ||
+        array_end(b->at_threads, b->n_threads, sizeof(struct board_thread)) > bytes)
         return "a count in it is larger than its table: damaged";
     return NULL;
+}
+
+const char *board_lock_name(uint32_t kind) {
+    static const char *const name[] = {
+        [LOCK_MUTEX] = "mutex",
+        [LOCK_RECURSIVE_MUTEX] = "recursive-mutex",
+        [LOCK_ERROR_CHECKING_MUTEX] = "error-checking-mutex",
+        [LOCK_ROBUST_MUTEX] = "robust-mutex",
+        [LOCK_RWLOCK_READ] = "rwlock-read",
+        [LOCK_RWLOCK_WRITE] = "rwlock-write",
+        [LOCK_SPIN] = "spinlock",
+        [LOCK_CONDITION] = "condition",
+        [LOCK_JOIN] = "join",
+    };
+    return kind < sizeof name / sizeof *name ? name[kind] : "lock";
 }

@@ -34,6 +34,9 @@ enum {
     BOARD_MAX_FRAMES = 24,
     BOARD_MAX_STACKS = 4,
     BOARD_SLOTS_PER_RANK = 4, /* processes that may check in: this many per rank, and 16 more */
+    BOARD_HELD_LOCKS = 64,    /* by one thread at a time */
+    BOARD_LOCK_FRAMES = 8,
+    BOARD_DESTROYED_LOCKS = 256,
 };
 
 /* Hooks, by the line of shims/hooks.def that describes them. */
@@ -73,7 +76,12 @@ enum fault_action {
     FAULT_SIGNAL,
     FAULT_STOP
 };
-enum detector { DETECT_ASAN = 1 << 0, DETECT_TSAN = 1 << 1, DETECT_FRAMES = 1 << 2 };
+enum detector {
+    DETECT_ASAN = 1 << 0,
+    DETECT_TSAN = 1 << 1,
+    DETECT_FRAMES = 1 << 2,
+    DETECT_LOCKS = 1 << 3
+};
 enum follow_policy { FOLLOW_NONE, FOLLOW_CHILDREN, FOLLOW_PROGRAM };
 
 /* Why a sequence ended before its last step was done. */
@@ -100,6 +108,7 @@ enum board_table {
     TABLE_CALLBACKS = 1 << 7,
     TABLE_RINGS = 1 << 8,
     TABLE_SLEEPERS = 1 << 9,
+    TABLE_LOCKS = 1 << 10,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
@@ -201,6 +210,12 @@ static inline uint32_t board_party_tid(board_party p) {
     return (uint32_t)p;
 }
 
+struct board_frame {
+    uint32_t module;
+    uint32_t pad;
+    uint64_t offset;
+}; /* module BOARD_NONE: raw address */
+
 struct board_claim {
     _Atomic board_party owner; /* set once */
     _Atomic uint32_t standing; /* 1: the claimant is held at the point; 2: it has gone on */
@@ -223,6 +238,19 @@ struct board_point_count {
     _Atomic uint32_t in_handler; /* inside a signal handler: counted, never held */
 };
 
+/* What kept a sequence from going on, when its end is SEQ_BLOCKED. Written by the runner before
+ * that. */
+struct board_blocked {
+    board_party waiter, owner; /* 0: the sequence is not blocked */
+    uint64_t address;
+    uint32_t kind;   /* enum lock_kind that the waiter asks for */
+    uint32_t others; /* threads between the one that the step needs and the waiter */
+    uint16_t point;  /* where the owner stands, held */
+    uint16_t n_waiter, n_owner, n_acquired;
+    struct board_frame waiter_at[BOARD_MAX_FRAMES], owner_at[BOARD_MAX_FRAMES];
+    struct board_frame acquired[BOARD_LOCK_FRAMES]; /* the owner's stack when it took the lock */
+};
+
 struct board_seq {
     _Atomic uint64_t state; /* low 32 bits: index of the next step; high 32: enum seq_end */
     _Atomic uint32_t epoch; /* futex: changes whenever anything a waiter could wait for changed */
@@ -232,6 +260,7 @@ struct board_seq {
     uint32_t ended_detail;                  /* string written by the ender into `detail` */
     char detail[240];                       /* one sentence: what was lost, who blocked whom */
     _Atomic uint64_t role[BOARD_MAX_ROLES]; /* board_party; ROLE_GONE once its thread ended */
+    struct board_blocked blocked;
     struct board_claim claim[BOARD_MAX_CLAIMS];
     struct board_step_done done[BOARD_MAX_STEPS];
     struct board_point_count point[BOARD_MAX_POINTS];
@@ -298,11 +327,52 @@ struct board_module {
     char path[232];
 };
 
-struct board_frame {
-    uint32_t module;
-    uint32_t pad;
-    uint64_t offset;
-}; /* module BOARD_NONE: raw address */
+/* ---- the lock table: every thread that owns or waits for something, as that thread writes it ----
+ */
+
+enum lock_kind {
+    LOCK_MUTEX,
+    LOCK_RECURSIVE_MUTEX,
+    LOCK_ERROR_CHECKING_MUTEX,
+    LOCK_ROBUST_MUTEX,
+    LOCK_RWLOCK_READ,
+    LOCK_RWLOCK_WRITE,
+    LOCK_SPIN,
+    LOCK_CONDITION,
+    LOCK_JOIN, /* the end of a thread */
+};
+/* "mutex", "rwlock-read", …: as people and the attribute `kind` see it. */
+const char *board_lock_name(uint32_t kind);
+
+struct board_held {
+    _Atomic uint64_t address; /* 0: free; written last */
+    uint32_t kind, depth;
+    uint64_t pc[BOARD_LOCK_FRAMES]; /* stack of the acquisition, 0 after its last frame */
+};
+
+struct board_wait {
+    _Atomic uint64_t number;  /* of this thread's waits: the same number later is the same wait */
+    _Atomic uint64_t address; /* lock, condition variable, pthread_t; 0: it does not wait */
+    uint64_t mutex;           /* condition variable: the mutex that comes back with it */
+    uint32_t kind, timed;     /* enum lock_kind; 1: it gives up by itself */
+    uint64_t since_ns;
+};
+
+struct board_thread {
+    _Atomic board_party party; /* 0: free */
+    uint64_t self;             /* its pthread_t */
+    struct board_wait wait;
+    struct board_held held[BOARD_HELD_LOCKS];
+};
+
+/* The last lock that was destroyed at an address; a later one with the same hash takes its place.
+ */
+struct board_destroyed {
+    _Atomic uint64_t address; /* 0: none; written last */
+    board_party party;
+    uint32_t kind, pad;
+    uint64_t pc[BOARD_LOCK_FRAMES];
+};
 
 /* The use of the freed thing, its free and so on: what a stack in a finding shows. */
 enum stack_role {
@@ -311,7 +381,9 @@ enum stack_role {
     STACK_ALLOC,
     STACK_INITIATOR,
     STACK_DEAD_FRAME,
-    STACK_CALLBACK
+    STACK_CALLBACK,
+    STACK_ACQUISITION, /* of the lock */
+    STACK_DESTROY
 };
 
 struct board_finding {
@@ -383,16 +455,17 @@ struct board {
 
     /* constant */
     uint64_t plan_hash; /* FNV-1a 64 of the plan file's bytes */
-    uint32_t node, n_ranks, n_slots, n_seqs, n_rings;
+    uint32_t node, n_ranks, n_slots, n_seqs, n_rings, n_threads; /* n_threads 0: no lock table */
     uint32_t n_hooks, n_points, n_filters, n_steps, n_claims, n_roles, n_faults, n_env;
     uint32_t scope_rank;     /* 1: one sequence a rank */
     uint32_t detectors;      /* enum detector bits that were asked for */
+    uint32_t track_locks;    /* 1: the plan needs the lock table */
     uint32_t follow;         /* enum follow_policy */
     uint32_t follow_program; /* glob of the program's file name */
     uint32_t plan_name, trial_name, trial_dir, shim_path;
-    uint32_t string_bytes;                          /* used */
-    uint64_t timeout_ns;                            /* of a hold, scaled */
-    uint64_t at_ranks, at_seqs, at_slots, at_rings; /* offsets from the start of the board */
+    uint32_t string_bytes;                                      /* used */
+    uint64_t timeout_ns;                                        /* of a hold, scaled */
+    uint64_t at_ranks, at_seqs, at_slots, at_rings, at_threads; /* offsets from the board's start */
     struct board_hook hook[BOARD_MAX_HOOKS];
     struct board_point point[BOARD_MAX_POINTS];
     struct board_filter filter[BOARD_MAX_FILTERS];
@@ -411,15 +484,17 @@ struct board {
     struct board_sleeper sleeper[BOARD_MAX_SLEEPERS];
     struct board_module module[BOARD_MAX_MODULES];
     struct board_finding finding[BOARD_MAX_FINDINGS];
-    /* then: struct board_rank[n_ranks], board_seq[n_seqs], board_slot[n_slots], board_ring[n_rings]
-     */
+    struct board_destroyed destroyed[BOARD_DESTROYED_LOCKS];
+    /* then: struct board_rank[n_ranks], board_seq[n_seqs], board_slot[n_slots],
+     * board_ring[n_rings], board_thread[n_threads] */
 };
 
 /* Two builds that disagree about a structure must not share a board. */
 #define BOARD_LAYOUT                                                                               \
     ((uint64_t)sizeof(struct board) * 31 + sizeof(struct board_rank) * 37 +                        \
      sizeof(struct board_seq) * 41 + sizeof(struct board_slot) * 43 +                              \
-     sizeof(struct board_ring) * 47 + sizeof(struct board_finding) * 53)
+     sizeof(struct board_ring) * 47 + sizeof(struct board_finding) * 53 +                          \
+     sizeof(struct board_thread) * 59)
 
 static inline struct board_rank *board_ranks(const struct board *b) {
     return (struct board_rank *)((char *)(uintptr_t)b + b->at_ranks);
@@ -432,6 +507,9 @@ static inline struct board_slot *board_slots(const struct board *b) {
 }
 static inline struct board_ring *board_rings(const struct board *b) {
     return (struct board_ring *)((char *)(uintptr_t)b + b->at_rings);
+}
+static inline struct board_thread *board_threads(const struct board *b) {
+    return (struct board_thread *)((char *)(uintptr_t)b + b->at_threads);
 }
 static inline const char *board_string(const struct board *b, uint32_t at) {
     return at < BOARD_STRING_BYTES ? b->strings + at : "";

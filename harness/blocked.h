@@ -1,0 +1,32 @@
+/* Rule 13 of the steps (semantics.md), its third arm: a hold that cannot end by its pass, because
+ * the thread which the next step needs waits for a lock that a held thread owns. Reads the lock
+ * table and /proc; one thread, the watch's. */
+#ifndef HOLDPOINT_BLOCKED_H
+#define HOLDPOINT_BLOCKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "board/board.h"
+
+/* Since when a thread has been in the same wait. */
+struct blocked_look {
+    board_party party;
+    uint64_t number, ns;
+};
+struct blocked_looks {
+    struct blocked_look *look; /* n_threads of the board, or NULL */
+};
+void blocked_begin(struct blocked_looks *l, const struct board *b);
+void blocked_free(struct blocked_looks *l);
+
+/* One look at every thread of the lock table. A wait counts once it was the same at two looks at
+ * least 100 ms apart, and only if it does not end by itself. */
+void blocked_look(struct blocked_looks *l, const struct board *b, uint64_t now);
+
+/* Is the running sequence blocked? Fills *found, all but the stacks, and says so in one sentence.
+ */
+bool blocked_find(const struct blocked_looks *l, const struct board *b, const struct board_seq *s,
+                  struct board_blocked *found, char *sentence, unsigned size);
+
+#endif

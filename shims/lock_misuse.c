@@ -1,0 +1,256 @@
+/* Detector `locks`. Reads the words of glibc's locks, whose layout is in its public headers. On any
+ * thread, also in signal handlers. */
+#include "lock_misuse.h"
+#include "findings.h"
+#include "objects.h"
+#include "process.h"
+#include "thread.h"
+#include "unwind_stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* glibc leaves a destroyed rwlock as it was. This goes into a word of it that nothing uses and that
+ * initializing clears, so that a new lock in the same memory is not taken for the old one. */
+enum { DESTROYED_RWLOCK = 0x64656164 };
+enum { KIND_BITS = 3, ROBUST_BIT = 16 }; /* of a mutex's __kind */
+
+static __thread struct { bool on, seen; } test;
+
+/* ---- what stands in a lock ---- */
+
+enum lock_kind lock_misuse_mutex_kind(const pthread_mutex_t *m) {
+    int kind = __atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED);
+    if (kind == -1)
+        return LOCK_MUTEX;
+    if (kind & ROBUST_BIT)
+        return LOCK_ROBUST_MUTEX;
+    switch (kind & KIND_BITS) {
+    case PTHREAD_MUTEX_RECURSIVE:
+        return LOCK_RECURSIVE_MUTEX;
+    case PTHREAD_MUTEX_ERRORCHECK:
+        return LOCK_ERROR_CHECKING_MUTEX;
+    default:
+        return LOCK_MUTEX;
+    }
+}
+
+static bool is_rwlock(enum lock_kind kind) {
+    return kind == LOCK_RWLOCK_READ || kind == LOCK_RWLOCK_WRITE;
+}
+
+static uint32_t readers(const pthread_rwlock_t *l) {
+    return __atomic_load_n(&l->__data.__readers, __ATOMIC_ACQUIRE) >> 3; /* below: phase bits */
+}
+
+static uint32_t writer(const pthread_rwlock_t *l) {
+    return (uint32_t)__atomic_load_n(&l->__data.__cur_writer, __ATOMIC_ACQUIRE);
+}
+
+/* The thread that a mutex or a rwlock for writing says it belongs to; 0: none, or not told. */
+static uint32_t owner_in(const void *lock, enum lock_kind kind) {
+    if (is_rwlock(kind))
+        return writer(lock);
+    if (kind == LOCK_SPIN)
+        return 0;
+    return (uint32_t)__atomic_load_n(&((const pthread_mutex_t *)lock)->__data.__owner,
+                                     __ATOMIC_ACQUIRE);
+}
+
+static bool is_locked(const void *lock, enum lock_kind kind) {
+    if (is_rwlock(kind))
+        return readers(lock) || writer(lock);
+    if (kind == LOCK_SPIN)
+        return __atomic_load_n((const int *)lock, __ATOMIC_ACQUIRE) != 1;
+    return __atomic_load_n(&((const pthread_mutex_t *)lock)->__data.__lock, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* ---- findings ---- */
+
+/* Each misuse once for each place: a loop must not fill the board. */
+static bool is_new(const char *what, const uint64_t *pc) {
+    static _Atomic uint64_t reported[64];
+    uint64_t hash = (uint64_t)(uintptr_t)what;
+    for (int i = 0; i < 3 && pc[i]; i++)
+        hash = (hash ^ pc[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
+        uint64_t nothing = 0;
+        if (atomic_compare_exchange_strong(&reported[i], &nothing, hash))
+            return true;
+        if (nothing == hash)
+            return false;
+    }
+    return true;
+}
+
+static void add_stack(struct board_finding *f, enum stack_role role, const uint64_t *pc) {
+    struct board_frame frame[BOARD_LOCK_FRAMES];
+    uint32_t n = 0;
+    for (; n < BOARD_LOCK_FRAMES && pc[n]; n++)
+        frame[n] = objects_frame((const void *)(uintptr_t)pc[n]);
+    if (n)
+        finding_stack(f, role, frame, n);
+}
+
+/* `what`: "is %s", said of the lock. `acquired`, `destroyed`: NULL where there is none. */
+static void report(enum finding_kind kind, const char *what, const void *lock,
+                   enum lock_kind lock_kind, board_party owner, const struct board_held *acquired,
+                   const struct board_destroyed *destroyed) {
+    uint64_t use[BOARD_LOCK_FRAMES];
+    test.seen = true;
+    if (test.on)
+        return;
+    thread_self.in_locks++;
+    unwind_addresses(use, BOARD_LOCK_FRAMES);
+    thread_self.in_locks--;
+    struct board_finding *f = is_new(what, use) ? finding_begin(kind) : NULL;
+    if (!f)
+        return;
+    char who[64] = "";
+    if (owner)
+        snprintf(who, sizeof who, " (owned by thread %u)", board_party_tid(owner));
+    snprintf(f->note, sizeof f->note, "the %s at 0x%lx %s%s", board_lock_name(lock_kind),
+             (unsigned long)(uintptr_t)lock, what, who);
+    f->address = (uint64_t)(uintptr_t)lock;
+    add_stack(f, STACK_USE, use);
+    if (acquired)
+        add_stack(f, STACK_ACQUISITION, acquired->pc);
+    if (destroyed)
+        add_stack(f, STACK_DESTROY, destroyed->pc);
+    finding_end(f);
+}
+
+/* ---- destroyed locks ---- */
+
+static struct board_destroyed *place_of(const void *lock) {
+    uint64_t hash = ((uint64_t)(uintptr_t)lock ^ process->slot) * 0x9e3779b97f4a7c15u;
+    return &process->board->destroyed[(hash >> 32) % BOARD_DESTROYED_LOCKS];
+}
+
+static struct board_destroyed *destroyed_entry(const void *lock) {
+    struct board_destroyed *d = place_of(lock);
+    return atomic_load(&d->address) == (uint64_t)(uintptr_t)lock &&
+                   board_party_slot(d->party) == process->slot
+               ? d
+               : NULL;
+}
+
+/* Destroyed and not begun again, also where nobody told us that it was: what stands in it decides,
+ * except for spinlocks, which must be initialized by a call. */
+static bool is_destroyed(const void *lock, enum lock_kind kind) {
+    if (is_rwlock(kind))
+        return ((const pthread_rwlock_t *)lock)->__data.__pad3 == DESTROYED_RWLOCK &&
+               destroyed_entry(lock);
+    if (kind == LOCK_SPIN)
+        return destroyed_entry(lock) != NULL;
+    return __atomic_load_n(&((const pthread_mutex_t *)lock)->__data.__kind, __ATOMIC_RELAXED) == -1;
+}
+
+static bool reported_destroyed(const char *what, const void *lock, enum lock_kind kind) {
+    if (!is_destroyed(lock, kind))
+        return false;
+    report(FINDING_LOCK_MISUSE, what, lock, kind, 0, NULL, destroyed_entry(lock));
+    return true;
+}
+
+/* ---- the rules ---- */
+
+static bool is_on(void) {
+    return process_armed() && !vfork_state.child && !thread_self.in_locks &&
+           (process->board->detectors & DETECT_LOCKS);
+}
+
+void lock_misuse_asks(const void *lock, enum lock_kind kind, enum lock_waiting waiting) {
+    if (!is_on() || reported_destroyed("is used after it was destroyed", lock, kind))
+        return;
+    struct board_held *mine = waiting == WAIT_FOREVER ? lock_table_own(lock) : NULL;
+    if (!mine || !is_locked(lock, kind))
+        return;
+    /* Of the others, the C library itself refuses what would never end. */
+    bool again = kind == LOCK_MUTEX && owner_in(lock, kind) == thread_id();
+    bool upgrade = kind == LOCK_RWLOCK_WRITE && mine->kind == LOCK_RWLOCK_READ && readers(lock);
+    bool spin = kind == LOCK_SPIN;
+    if (again || upgrade || spin)
+        report(FINDING_DEADLOCK, "is asked for by the thread that owns it: it will wait for ever",
+               lock, kind, 0, mine, NULL);
+}
+
+/* All who read the rwlock are known, and this thread is none of them. */
+static bool only_others_read(const void *lock, board_party *owner, struct board_held **theirs) {
+    uint32_t n;
+    *theirs = lock_table_owner(lock, true, owner, &n);
+    return *theirs && readers(lock) && n >= readers(lock);
+}
+
+void lock_misuse_releases(const void *lock, enum lock_kind kind) {
+    if (!is_on() || reported_destroyed("is released after it was destroyed", lock, kind))
+        return;
+    struct board_held *mine = lock_table_own(lock), *theirs;
+    board_party owner = 0;
+    uint32_t in_lock = owner_in(lock, kind);
+    if (mine) {
+        /* A reader's name does not stand in the lock, a spinlock has no owner's name at all. */
+        if (kind != LOCK_SPIN && mine->kind != LOCK_RWLOCK_READ && in_lock != thread_id())
+            report(FINDING_LOCK_MISUSE,
+                   "is released, but does not name its owner any more: its memory was freed or "
+                   "overwritten while it was owned",
+                   lock, kind, 0, mine, NULL);
+        return;
+    }
+    if (!is_locked(lock, kind)) {
+        report(FINDING_LOCK_MISUSE, "is released, but nobody owns it", lock, kind, 0, NULL, NULL);
+        return;
+    }
+    theirs = lock_table_owner(lock, true, &owner, NULL);
+    bool stranger = theirs && in_lock && in_lock != thread_id();
+    if (stranger || (is_rwlock(kind) && only_others_read(lock, &owner, &theirs)))
+        report(FINDING_LOCK_MISUSE, "is released by a thread that does not own it", lock, kind,
+               owner, theirs, NULL);
+}
+
+void lock_misuse_destroys(const void *lock, enum lock_kind kind) {
+    if (!is_on() || reported_destroyed("is destroyed a second time", lock, kind))
+        return;
+    board_party owner = 0;
+    struct board_held *held = lock_table_owner(lock, false, &owner, NULL);
+    if (is_locked(lock, kind) && (held || kind != LOCK_SPIN))
+        report(FINDING_LOCK_MISUSE, "is destroyed while it is owned", lock,
+               held ? (enum lock_kind)held->kind : kind, owner, held, NULL);
+}
+
+void lock_misuse_destroyed(void *lock, enum lock_kind kind) {
+    if (!is_on())
+        return;
+    struct board_destroyed *d = place_of(lock);
+    if (is_rwlock(kind))
+        ((pthread_rwlock_t *)lock)->__data.__pad3 = DESTROYED_RWLOCK;
+    atomic_store(&d->address, 0);
+    d->party = board_party_make(process->slot, process->incarnation, thread_id());
+    d->kind = (uint32_t)kind;
+    thread_self.in_locks++;
+    unwind_addresses(d->pc, BOARD_LOCK_FRAMES);
+    thread_self.in_locks--;
+    atomic_store(&d->address, (uint64_t)(uintptr_t)lock);
+}
+
+void lock_misuse_begins(const void *lock) {
+    struct board_destroyed *d = is_on() ? destroyed_entry(lock) : NULL;
+    if (d)
+        atomic_store(&d->address, 0);
+}
+
+/* ---- the live test ---- */
+
+bool lock_misuse_self_test(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    bool known, found;
+    pthread_mutex_lock(&lock);
+    known = lock_table_own(&lock) != NULL;
+    test.on = true;
+    test.seen = false;
+    lock_misuse_destroys(&lock, LOCK_MUTEX);
+    found = test.seen;
+    test.on = false;
+    pthread_mutex_unlock(&lock);
+    return known && found && !lock_table_own(&lock);
+}
