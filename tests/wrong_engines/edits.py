@@ -2,7 +2,7 @@
 on it. A change that no longer finds its place in the source is itself a failure: bring it up to date."""
 from dataclasses import dataclass
 
-STEPS, ENGINE, PROCESS = "harness/board/steps.c", "shims/engine.c", "shims/process.c"
+STEPS, STEPS_H, ENGINE, PROCESS = "harness/board/steps.c", "harness/board/steps.h", "shims/engine.c", "shims/process.c"
 STEP_RULES = "harness/board/steps.h"
 MATCH, THREAD, WATCH = "shims/match.c", "shims/hook_thread.c", "harness/watch.c"
 PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
