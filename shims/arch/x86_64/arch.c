@@ -25,7 +25,10 @@ void arch_start(void) {
         if ((low & COMPONENTS & (1u << i)) && __get_cpuid_count(0xd, i, &a, &b, &c, &d) &&
             a + b > bytes)
             bytes = a + b;
-    enum { COMPACT = 1 << 1, ALIGNMENT = 64 * 8 }; /* compacted, each component may start at a new line */
+    enum {
+        COMPACT = 1 << 1,
+        ALIGNMENT = 64 * 8
+    }; /* compacted, each component may start at a new line */
     arch_save_compact = __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && (a & COMPACT);
     arch_save_bytes = ((bytes + 63) & ~(uint64_t)63) + ALIGNMENT;
     arch_save_mask = low & COMPONENTS;
