@@ -307,6 +307,14 @@ static bool is_prefix(const struct scenario *s) {
     return s->component_kind && !strcmp(s->component_kind, "prefix");
 }
 
+/* Whether a fix is to close a window: then it must be seen open first, in the same run. */
+static bool needs_baseline(const struct run *run, const struct scenario_plan *p, const char *only) {
+    for (int i = 0; i < p->n_expect && !run->o->expect; i++)
+        if (scenario_closing_step(&p->expect[i]) && (!only || !strcmp(only, p->expect[i].variant)))
+            return true;
+    return false;
+}
+
 static void run_plan(struct run *run, const struct scenario_plan *p) {
     const char *only = run->o->variant;
     if (run->o->component && scenario_variant_named(run->s, run->o->component) >= 0)
@@ -316,10 +324,15 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
         run_plan_on(run, &given, p);
         return;
     }
+    int baseline =
+        needs_baseline(run, p, only) ? scenario_variant_named(run->s, BASELINE_VARIANT) : -1;
+    if (baseline >= 0)
+        run_plan_on(run, &run->s->variant[baseline], p);
     for (int i = 0; i < run->s->n_variants; i++) {
         const struct scenario_variant *v = &run->s->variant[i];
         bool wanted = run->o->expect || run->o->plan || expects_something(p, v->name);
-        if (only ? wanted && !strcmp(only, v->name) : expects_something(p, v->name))
+        if (i != baseline &&
+            (only ? wanted && !strcmp(only, v->name) : expects_something(p, v->name)))
             run_plan_on(run, v, p);
     }
 }

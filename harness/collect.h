@@ -60,8 +60,10 @@ struct trial_result {
     char *reason; /* one sentence: why this verdict */
     struct finding *finding;
     int n_findings;
-    bool exercised; /* every rank checked in, every step is done, every fault fired */
-    json_t *json;   /* this trial's entry of results.json "trials" */
+    bool exercised;   /* every rank checked in, every step is done, every fault fired */
+    int blocked_step; /* not-exercised for no other reason than that this step, counted from 1, was
+                         blocked; or 0 */
+    json_t *json;     /* this trial's entry of results.json "trials" */
 };
 
 /* What the plan must bring out: `signature` is a known id, a kind, or NULL (any known signature;
@@ -71,14 +73,21 @@ void collect_trial(const struct trial *t, const struct ending *e, const struct k
 void trial_result_free(struct trial_result *r);
 const char *verdict_name(enum verdict v);
 
+/* Expected of a variant whose fix closes the window: STEP was blocked in every trial, and the same
+ * plan was reproduced on BASELINE_VARIANT before, in the same results (semantics.md, Verdicts 3).
+ */
+#define CLOSED_BY_FIX    "closed-by-fix: "
+#define BASELINE_VARIANT "faulty"
+
 /* results.json. results_new fills machine, version, start. results_add adds one verdict row with
  * its trials. */
 struct results;
 struct verdict_row {
     const char *scenario, *variant, *component, *workload, *plan, *launcher, *gpu;
     int ranks;
-    const char *expected; /* "reproduced", "clean", …, or NULL: nothing expected */
-    double rate;       /* with expected reproduced: share of trials that must reproduce; 1: all */
+    const char
+        *expected; /* "reproduced", "clean", …, CLOSED_BY_FIX "STEP", or NULL: nothing expected */
+    double rate;   /* with expected reproduced: share of trials that must reproduce; 1: all */
     const char *again; /* the command line that repeats it */
     const struct plan *plan_read;
 };

@@ -462,6 +462,25 @@ static void check_component(const struct record *e, struct sentences *s) {
 
 /* ---- all of it ---- */
 
+/* Rule 3: the fix closed the window, and that is all that was missing. A timeout never is. */
+static int blocked_step(const struct board *b, const struct proof *p) {
+    int unfinished = 0, step = 0;
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
+        const struct board_seq *q = &board_seqs(b)[i];
+        const struct board_blocked *f = &q->blocked;
+        uint64_t state = atomic_load(&q->state);
+        int next = (int)board_seq_next(state);
+        if (next >= (int)b->n_steps)
+            continue;
+        if (board_seq_end(state) != SEQ_BLOCKED || (step && step != next + 1) || !f->address ||
+            !f->n_waiter || !f->n_owner || !f->n_acquired)
+            return 0;
+        step = next + 1;
+        unfinished++;
+    }
+    return p->errors.n == 0 && p->missing.n == unfinished ? step : 0;
+}
+
 void proof_make(const struct record *e, struct proof *p) {
     *p = (struct proof){.exercised = false};
     check_ending(e, &p->errors);
@@ -481,6 +500,7 @@ void proof_make(const struct record *e, struct proof *p) {
     check_completions(e, &p->missing);
     check_outcome(e, &p->missing);
     check_component(e, &p->missing);
+    p->blocked_step = blocked_step(e->board, p);
 }
 
 void proof_clear(struct proof *p) {

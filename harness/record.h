@@ -85,6 +85,8 @@ struct proof {
     struct sentences errors;  /* the harness, the board or a detector did not work */
     struct sentences missing; /* what the plan wanted and did not get, the most telling first */
     bool exercised;           /* every rank checked in, every step is done, every fault fired */
+    int blocked_step; /* 1 + the step at which every unfinished sequence was blocked, lock and both
+                         stacks named, when nothing else is missing; 0: it is not so */
 };
 void proof_make(const struct record *e, struct proof *p);
 void proof_clear(struct proof *p);

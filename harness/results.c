@@ -130,6 +130,13 @@ static int judge_reproduced(const struct verdict_row *row, const struct counts *
     return reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
 }
 
+/* The step of an expected closed-by-fix, or NULL. */
+static const char *closed_step(const struct verdict_row *row) {
+    size_t n = strlen(CLOSED_BY_FIX);
+    return row->expected && strncmp(row->expected, CLOSED_BY_FIX, n) == 0 ? row->expected + n
+                                                                          : NULL;
+}
+
 static int judge(const struct verdict_row *row, const struct counts *c) {
     enum verdict v = verdict_of(c);
     if (row->expected && strcmp(row->expected, "reproduced") == 0)
@@ -195,6 +202,43 @@ static json_t *head_json(const struct verdict_row *row) {
     return j;
 }
 
+/* The plan, word for word, brought the bug out before in this run. */
+static bool baseline_reproduced(const struct results *rs, const struct verdict_row *row) {
+    static const char *const same[] = {"scenario", "plan", "plan_hash"};
+    json_t *mine = head_json(row), *j;
+    bool found = false;
+    size_t i;
+    json_array_foreach(json_object_get(rs->json, "verdicts"), i, j) {
+        const char *variant = json_string_value(json_object_get(j, "variant"));
+        const char *verdict = json_string_value(json_object_get(j, "verdict"));
+        bool is_it = variant && strcmp(variant, BASELINE_VARIANT) == 0 && verdict &&
+                     strcmp(verdict, verdict_name(VERDICT_REPRODUCED)) == 0;
+        for (size_t k = 0; k < sizeof same / sizeof *same; k++)
+            is_it &= json_equal(json_object_get(j, same[k]), json_object_get(mine, same[k])) != 0;
+        found |= is_it;
+    }
+    json_decref(mine);
+    return found;
+}
+
+/* Rule 3. Every trial ended blocked at the step; *why tells what else is lacking, if not NULL. */
+static int judge_closed(const struct results *rs, const struct verdict_row *row,
+                        const struct trial_result *trial, int n, const char **why) {
+    int step = row->plan_read ? plan_after(row->plan_read, closed_step(row)) + 1 : 0, blocked = 0;
+    for (int i = 0; i < n; i++) {
+        if (!cannot_tell(trial[i].verdict))
+            return NOT_AS_EXPECTED;
+        blocked += step && trial[i].blocked_step == step;
+    }
+    if (!n || blocked < n)
+        return CANNOT_TELL;
+    if (baseline_reproduced(rs, row))
+        return AS_EXPECTED;
+    *why = "the step was blocked, but this run did not reproduce the same plan on the variant "
+           "`" BASELINE_VARIANT "` first, so nothing says that a window was closed";
+    return CANNOT_TELL;
+}
+
 static void set_counts(json_t *j, const struct counts *c, enum verdict v) {
     json_object_set_new(j, "trials", json_integer(c->n));
     json_object_set_new(j, "exercised", json_integer(c->exercised));
@@ -221,7 +265,8 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
                 int n) {
     struct counts c = count(trial, n);
     enum verdict v = verdict_of(&c);
-    int status = judge(row, &c);
+    const char *why = NULL;
+    int status = closed_step(row) ? judge_closed(rs, row, trial, n, &why) : judge(row, &c);
     json_t *j = head_json(row);
     set_counts(j, &c, v);
     json_object_set_new(j, "expected", json_text(row->expected));
@@ -232,7 +277,9 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     json_object_set_new(j, "signatures", signatures_json(trial, n));
     /* A reproduction that was wanted says enough by its signature. */
     bool says_enough = v == VERDICT_CLEAN || (status == AS_EXPECTED && v == VERDICT_REPRODUCED);
-    json_object_set_new(j, "reason", json_text(says_enough ? "" : reason_of(trial, n, v)));
+    if (!why)
+        why = says_enough ? "" : reason_of(trial, n, v);
+    json_object_set_new(j, "reason", json_text(why));
     json_object_set_new(j, "skipped", json_false());
     json_object_set_new(j, "again", json_text(row->again));
     add_trials(rs, row, trial, n);

@@ -113,6 +113,50 @@ static void test_case(struct results *rs, size_t i) {
         trial_result_free(&results[t]);
 }
 
+/* A window that a fix closes: blocked at the step in every trial, after `faulty` was reproduced. */
+static void test_closed_by_fix(void) {
+    struct plan plan = {
+        .n_steps = 2, .hash = 7, .step = {{.text = "reach a"}, {.text = "reach b"}}};
+    struct plan other = {
+        .n_steps = 2, .hash = 8, .step = {{.text = "reach a"}, {.text = "reach b"}}};
+    static const struct {
+        const char *name, *baseline_plan;
+        int baseline, verdict[2], blocked[2], status;
+    } closed[] = {
+        {"blocked in every trial", "p", R, {N, N}, {2, 2}, 0},
+        {"without the baseline's bug", "p", C, {N, N}, {2, 2}, 125},
+        {"another plan's bug", "q", R, {N, N}, {2, 2}, 125},
+        {"blocked at another step", "p", R, {N, N}, {1, 2}, 125},
+        {"a timeout", "p", R, {N, N}, {2, 0}, 125},
+        {"an error", "p", R, {N, E}, {2, 0}, 125},
+        {"passed and clean", "p", R, {N, C}, {2, 0}, 1},
+        {"reproduced", "p", R, {R, N}, {0, 2}, 1},
+    };
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+        struct results *rs = results_new();
+        bool same = closed[i].baseline_plan[0] == 'p';
+        struct verdict_row row = {.scenario = "s",
+                                  .variant = "faulty",
+                                  .plan = closed[i].baseline_plan,
+                                  .plan_read = same ? &plan : &other,
+                                  .expected = "reproduced"};
+        struct trial_result baseline = trial(closed[i].baseline);
+        results_add(rs, &row, &baseline, 1);
+        struct trial_result t[2] = {trial(closed[i].verdict[0]), trial(closed[i].verdict[1])};
+        t[0].blocked_step = closed[i].blocked[0];
+        t[1].blocked_step = closed[i].blocked[1];
+        row.variant = "fixed";
+        row.plan = "p";
+        row.plan_read = &plan;
+        row.expected = CLOSED_BY_FIX "reach b";
+        check(results_add(rs, &row, t, 2) == closed[i].status, closed[i].name);
+        results_free(rs);
+        trial_result_free(&baseline);
+        trial_result_free(&t[0]);
+        trial_result_free(&t[1]);
+    }
+}
+
 static void test_signatures(struct results *rs) {
     struct trial_result results[2] = {trial(R), trial(R)};
     struct verdict_row row = {.scenario = "s", .expected = "clean", .again = "again"};
@@ -163,6 +207,7 @@ int main(void) {
     struct results *rs = results_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         test_case(rs, i);
+    test_closed_by_fix();
     test_signatures(rs);
     test_skip(rs);
     test_file(rs);

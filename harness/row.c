@@ -160,8 +160,18 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
 
 static struct plan *read_plan(const struct row *r, struct complaints *c) {
     struct plan *p = plan_read(r->plan_file, c);
+    size_t closed = strlen(CLOSED_BY_FIX);
     const char *program = r->launcher == LAUNCHER_USER ? NULL : r->argv[0];
     if (p && (!add_environment(r, p, c) || !plan_check(p, r->head.ranks, program, c))) {
+        plan_free(p);
+        return NULL;
+    }
+    if (p && r->head.expected && !strncmp(r->head.expected, CLOSED_BY_FIX, closed) &&
+        plan_after(p, r->head.expected + closed) < 0) {
+        complain(c, r->plan_file, 0, 0,
+                 "the scenario expects '%s', and that is no step of this plan: write a step's "
+                 "text as it stands there",
+                 r->head.expected);
         plan_free(p);
         return NULL;
     }

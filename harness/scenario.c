@@ -350,15 +350,37 @@ static bool read_verdict(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return tree_text(t, v, into) && is_one_of(t, v, "verdict", *(char **)into, name, COUNT(name));
 }
 
+/* The verdict of a fix that closes the window, with the step at which that must show. */
+static bool read_closed_by_fix(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    const char *step = tree_scalar(t, v, "a step");
+    if (!step)
+        return false;
+    free(*(char **)into);
+    *(char **)into = format_text("%s%s", CLOSED_BY_FIX, step);
+    return true;
+}
+
+const char *scenario_closing_step(const struct scenario_expect *e) {
+    size_t n = strlen(CLOSED_BY_FIX);
+    return strncmp(e->verdict, CLOSED_BY_FIX, n) == 0 ? e->verdict + n : NULL;
+}
+
 static bool read_rated_verdict(struct yaml_tree *t, yaml_node_t *v, struct scenario_expect *e) {
     static const struct tree_key keys[] = {
-        {"verdict", read_verdict, offsetof(struct scenario_expect, verdict), TREE_REQUIRED},
+        {"verdict", read_verdict, offsetof(struct scenario_expect, verdict), TREE_OPTIONAL},
+        {"closed-by-fix", read_closed_by_fix, offsetof(struct scenario_expect, verdict),
+         TREE_OPTIONAL},
         {"rate", tree_share, offsetof(struct scenario_expect, rate), TREE_OPTIONAL},
         {0},
     };
     static const struct tree_schema schema = {"an expectation", keys, NULL};
     if (!tree_mapping(t, v, &schema, e))
         return false;
+    long n_keys = v->data.mapping.pairs.top - v->data.mapping.pairs.start;
+    if (!e->verdict || (scenario_closing_step(e) && n_keys > 1))
+        return tree_complain(t, v,
+                             "an expectation is verdict:, alone or with rate:, or closed-by-fix: "
+                             "alone, with the step that the fix keeps from being done");
     if (e->rate == 0)
         return tree_complain(t, v, "rate: 0 expects nothing: it is above 0, at most 1");
     return e->rate == 1 || strcmp(e->verdict, verdict_name(VERDICT_REPRODUCED)) == 0 ||
@@ -406,6 +428,22 @@ static bool read_plan_ranks(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return read_ranks(t, v, p->ranks, &p->n_ranks);
 }
 
+/* What a fix closes must stand open on the baseline, with the same plan. */
+static bool closings_have_baseline(struct yaml_tree *t, yaml_node_t *key,
+                                   const struct scenario_plan *p) {
+    bool closes = false, reproduces = false;
+    for (int i = 0; i < p->n_expect; i++) {
+        closes |= scenario_closing_step(&p->expect[i]) != NULL;
+        reproduces |= strcmp(p->expect[i].variant, BASELINE_VARIANT) == 0 &&
+                      strcmp(p->expect[i].verdict, verdict_name(VERDICT_REPRODUCED)) == 0;
+    }
+    return !closes || reproduces ||
+           tree_complain(t, key,
+                         "the plan %s expects closed-by-fix:, which counts only where the same "
+                         "plan is reproduced on the variant " BASELINE_VARIANT ": expect that too",
+                         p->name);
+}
+
 /* Each expectation can be tried: some workload of the plan runs with the variant. */
 static bool expectations_can_run(struct yaml_tree *t, yaml_node_t *key,
                                  const struct scenario_plan *p) {
@@ -445,7 +483,8 @@ static bool read_plan(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value,
                                 .in_default = true,
                                 .line = tree_line(key),
                                 .column = tree_column(key)};
-    return tree_mapping(t, value, &schema, p) && expectations_can_run(t, key, p);
+    return tree_mapping(t, value, &schema, p) && expectations_can_run(t, key, p) &&
+           closings_have_baseline(t, key, p);
 }
 
 static bool read_plans(struct yaml_tree *t, yaml_node_t *v, void *into) {

@@ -38,7 +38,7 @@ struct scenario_workload {
     int line, column;
 };
 struct scenario_expect {
-    char *variant, *verdict; /* verdict: as results.json writes it */
+    char *variant, *verdict; /* verdict: as results.json writes it, or CLOSED_BY_FIX "STEP" */
     double rate;             /* with reproduced: the share of trials, default 1 */
 };
 struct scenario_plan {
@@ -78,6 +78,9 @@ int scenario_workload_named(const struct scenario *s, const char *name);
 int scenario_plan_named(const struct scenario *s, const char *name);
 /* Whether a workload runs with a variant. */
 bool scenario_fits(const struct scenario_workload *w, const char *variant);
+
+/* The step of an expected closed-by-fix, or NULL. */
+const char *scenario_closing_step(const struct scenario_expect *e);
 
 /* The folder of a scenario, by its path or by its name in a folder `scenarios`: below the working
  * folder, beside the program's folder, or where it was installed. NULL: complained, with the

@@ -165,7 +165,12 @@ static const struct {
     {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: claen}}}\n",
      ":4:48: unknown verdict 'claen'; did you mean clean"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: {rate: 0.5}}}}\n",
-     "an expectation needs the key 'verdict'"},
+     "an expectation is verdict:"},
+    {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: {closed-by-fix: reach x, rate: "
+               "0.5}}}}\n",
+     "or closed-by-fix: alone"},
+    {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: {closed-by-fix: reach x}}}}\n",
+     "counts only where the same plan is reproduced on the variant faulty"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: {verdict: reproduced, rate: 0}}}}\n",
      "rate: 0 expects nothing"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, expect: {a: {verdict: clean, rate: 0.5}}}}\n",

@@ -85,4 +85,5 @@ void verdict_judge(const struct record *e, const struct proof *p, struct trial_r
     else
         decide(r, VERDICT_CLEAN,
                copy_text("everything that the plan wanted happened, and nothing was found"));
+    r->blocked_step = r->verdict == VERDICT_NOT_EXERCISED ? p->blocked_step : 0;
 }

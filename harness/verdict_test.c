@@ -606,8 +606,58 @@ static void test_json(void) {
     unmake(m);
 }
 
+static void timed_out_instead(struct made *m) {
+    sequence(m)->state = ((uint64_t)SEQ_TIMEOUT << 32) | STEP_REACH_MARK;
+}
+static void no_acquisition(struct made *m) {
+    sequence(m)->blocked.n_acquired = 0;
+}
+
+/* What a fix that closes the window leaves, and what is not that. */
+static void test_blocked(void) {
+    static const struct {
+        const char *name;
+        void (*change)(struct made *m);
+        int step;
+    } changes[] = {
+        {"blocked, and nothing else", NULL, STEP_REACH_MARK + 1},
+        {"a timeout that found the same lock", timed_out_instead, 0},
+        {"without the stack of the acquisition", no_acquisition, 0},
+        {"blocked, and a bad exit", bad_exit, 0},
+        {"blocked, and a full table", table_full, 0},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct made *m = make();
+        struct trial_result r = {0};
+        struct proof p;
+        step_blocked(m);
+        sequence(m)->blocked = (struct board_blocked){.address = 0x10,
+                                                      .waiter = board_party_make(0, 1, 7),
+                                                      .owner = board_party_make(1, 1, 8),
+                                                      .n_waiter = 1,
+                                                      .n_owner = 1,
+                                                      .n_acquired = 1};
+        if (changes[i].change)
+            changes[i].change(m);
+        record_findings(&m->record);
+        proof_make(&m->record, &p);
+        verdict_judge(&m->record, &p, &r);
+        check(r.blocked_step == changes[i].step, changes[i].name, "is judged otherwise");
+        json_t *j = trial_json(&m->record, &p, &r);
+        json_t *step = json_array_get(json_object_get(j, "steps"), STEP_REACH_MARK);
+        bool told = json_is_object(json_object_get(step, "blocked"));
+        check(told == (changes[i].change != timed_out_instead), changes[i].name,
+              "is told otherwise in results.json");
+        json_decref(j);
+        free(r.reason);
+        proof_clear(&p);
+        unmake(m);
+    }
+}
+
 int main(void) {
     test_cases();
+    test_blocked();
     test_scope_rank();
     test_json();
     printf("  %zu trials, %d checks of verdicts: %s\n", sizeof cases / sizeof *cases, checked,

@@ -1,7 +1,9 @@
 """The lock table: semantics.md, Steps 13 (blocked) and Verdicts 3, the hooks lock.* and cond.*, detector `locks`."""
-import json
+import shutil
+from pathlib import Path
 
 import pytest
+import yaml
 
 from laboratory import in_order, lines, point, undone
 
@@ -108,22 +110,14 @@ CONDITION = """
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int told;
+static void take(void) { pthread_mutex_lock(&m); }
 static void *sleeper(void *x) {
-    pthread_mutex_lock(&m); while (!told) pthread_cond_wait(&cond, &m); AFTER; pthread_mutex_unlock(&m); return x;
+    take(); while (!told) pthread_cond_wait(&cond, &m); AFTER; pthread_mutex_unlock(&m); return x;
 }
 """
 
 
-def test_a_condition_wait_gives_its_mutex_back(lab):
-    r = lab.run(BLOCKED.replace("reach a, reach b, pass a", "reach b, reach a, pass a"), CONDITION.replace("AFTER", "") + """
-static void *teller(void *x) {
-    c(1); pthread_mutex_lock(&m); b(1); told = 1; pthread_cond_signal(&cond); pthread_mutex_unlock(&m); a(1); return x;
-}
-int main(void) { pthread_t s = go(sleeper); nap(200); pthread_t t = go(teller); join(s); join(t); return 0; }""")
-    assert r.verdict == "clean", r
-
-
-def test_a_condition_wait_whose_mutex_a_held_thread_owns_is_not_blocked_by_it(lab):
+def test_a_sleeper_on_a_condition_keeps_nobody_from_its_mutex(lab):
     r = lab.run("""
 plan: sleeper-held-elsewhere
 roles: {other: {at: "call:libt.so!c"}}
@@ -198,3 +192,187 @@ int main(void) {
     pthread_mutex_unlock(&m); return 0;
 }""")
     assert lines(r) == ["1 0"] and r.verdict == "clean", r
+
+
+FREE_TWICE = "b(1); char *p = malloc(2000); char *q = malloc(10); free(p); free(p); free(q);"
+LOCKED = "pthread_mutex_lock(&m); b(1); pthread_mutex_unlock(&m);"
+CLOSED = """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *owner(void *x) { pthread_mutex_lock(&m); a(1); pthread_mutex_unlock(&m); return x; }
+static void *other(void *x) { c(1); OTHER return x; }
+int main(void) { pthread_t f = go(owner); nap(150); pthread_t s = go(other); join(f); join(s); return 0; }"""
+
+
+def closing(lab, tmp_path, faulty, fixed, step="reach b", plan=BLOCKED):
+    """Runs a scenario made here, whose fixed variant is expected to close its window at `step`."""
+    built, folder = tmp_path / "build", tmp_path / "closing"
+    (built / "scenarios" / "closing").mkdir(parents=True)
+    folder.mkdir()
+    for part in ("holdpoint", "holdpoint-rank", "libholdpoint.so"):
+        shutil.copy2(Path(lab.holdpoint.program).parent / part, built / part)
+    for name, other in (("faulty", faulty), ("fixed", fixed)):
+        shutil.copy2(lab.program(CLOSED.replace("OTHER", other)), built / "scenarios" / "closing" / name)
+    (folder / "plan.yaml").write_text(plan)
+    (folder / "scenario.yaml").write_text(yaml.safe_dump({
+        "scenario": "closing", "title": "made by a test", "component": {"kind": "program", "what": "test"},
+        "variants": {"fixed": {"make": "fixed"}, "faulty": {"make": "faulty"}},
+        "workloads": {"w": {"program": "{component}", "launcher": "local", "ranks": [1]}},
+        "plans": {"p": {"file": "plan.yaml", "signature": "double-free",
+                        "expect": {"faulty": "reproduced", "fixed": {"closed-by-fix": step}}}}}))
+    lab.holdpoint.program = built / "holdpoint"
+    result = lab.holdpoint.run(folder, "--variant", "fixed")
+    return result, {row["variant"]: row for row in result.json["verdicts"]}
+
+
+def test_verdict_03_closed_by_fix_counts_when_blocked_and_faulty_reproduced(lab, tmp_path):
+    r, rows = closing(lab, tmp_path, FREE_TWICE, LOCKED)
+    assert [row["variant"] for row in r.json["verdicts"]] == ["faulty", "fixed"], r
+    assert rows["faulty"]["verdict"] == "reproduced" and rows["fixed"]["as_expected"] and r.rc == 0, r
+    assert rows["fixed"]["expected"] == "closed-by-fix: reach b" and "mutex" in rows["fixed"]["reason"], rows["fixed"]
+
+
+def test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run(lab, tmp_path):
+    r, rows = closing(lab, tmp_path, LOCKED, LOCKED)
+    assert rows["fixed"]["status"] == 125 and "`faulty`" in rows["fixed"]["reason"] and r.rc != 0, r
+
+
+@pytest.mark.parametrize("fixed, step", [("nap(3000); b(1);", "reach b"), (LOCKED, "pass a")],
+                         ids=["a-timeout", "another-step"])
+def test_verdict_03_only_the_step_named_and_never_a_timeout(lab, tmp_path, fixed, step):
+    r, rows = closing(lab, tmp_path, FREE_TWICE, fixed, step, BLOCKED.replace("8s", "1s"))
+    assert rows["faulty"]["as_expected"] and rows["fixed"]["status"] == 125 and r.rc == 125, r
+
+
+def test_verdict_03_a_window_that_is_passed_is_not_closed(lab, tmp_path):
+    r, rows = closing(lab, tmp_path, FREE_TWICE, "b(1);")
+    assert rows["fixed"]["verdict"] == "clean" and rows["fixed"]["status"] == 1 and r.rc == 1, r
+
+
+# ---- detector `locks`: each misuse, and the same without it ----
+
+DETECT = "plan: detect\ndetect: [locks]\n"
+MISUSE = {
+    "destroyed-while-owned": ("pthread_mutex_lock(&m); pthread_mutex_destroy(&m); pthread_mutex_unlock(&m);",
+                              "pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_destroy(&m);",
+                              "destroyed while it is owned", ["use", "acquisition"]),
+    "rwlock-destroyed-while-read": ("pthread_rwlock_rdlock(&rw); pthread_rwlock_destroy(&rw);",
+                                    "pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw); pthread_rwlock_destroy(&rw);",
+                                    "destroyed while it is owned", ["use", "acquisition"]),
+    "spinlock-destroyed-while-owned": ("pthread_spin_init(&spin, 0); pthread_spin_lock(&spin); pthread_spin_destroy(&spin);",
+                                       "pthread_spin_init(&spin, 0); pthread_spin_lock(&spin); pthread_spin_unlock(&spin); "
+                                       "pthread_spin_destroy(&spin);",
+                                       "destroyed while it is owned", ["use", "acquisition"]),
+    "used-after-destroy": ("pthread_mutex_destroy(&m); pthread_mutex_trylock(&m);",
+                           "pthread_mutex_destroy(&m); pthread_mutex_init(&m, NULL); pthread_mutex_trylock(&m);",
+                           "used after it was destroyed", ["use", "destroy"]),
+    "rwlock-used-after-destroy": ("pthread_rwlock_destroy(&rw); pthread_rwlock_rdlock(&rw);",
+                                  "pthread_rwlock_destroy(&rw); rw = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; "
+                                  "pthread_rwlock_rdlock(&rw);",
+                                  "used after it was destroyed", ["use", "destroy"]),
+    "destroyed-twice": ("pthread_rwlock_destroy(&rw); pthread_rwlock_destroy(&rw);",
+                        "pthread_rwlock_destroy(&rw); pthread_rwlock_init(&rw, NULL); pthread_rwlock_destroy(&rw);",
+                        "destroyed a second time", ["use", "destroy"]),
+    "unlock-of-an-unlocked": ("pthread_mutex_unlock(&m);", "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
+                              "released, but nobody owns it", ["use"]),
+    "unlock-of-an-unlocked-rwlock": ("pthread_rwlock_unlock(&rw);",
+                                     "pthread_rwlock_wrlock(&rw); pthread_rwlock_unlock(&rw);",
+                                     "released, but nobody owns it", ["use"]),
+    "unlock-by-a-stranger": ("pthread_mutex_lock(&m); stranger = 1; join(go(unlocks));",
+                             "join(go(unlocks)); pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
+                             "a thread that does not own it", ["use", "acquisition"]),
+    "rwlock-unlock-by-a-stranger": ("pthread_rwlock_rdlock(&rw); stranger = 2; join(go(unlocks));",
+                                    "pthread_rwlock_rdlock(&rw); join(go(reads)); pthread_rwlock_unlock(&rw);",
+                                    "a thread that does not own it", ["use", "acquisition"]),
+    "freed-while-owned": ("pthread_mutex_t *h = calloc(1, sizeof *h); pthread_mutex_lock(h); free(h); "
+                          "pthread_mutex_unlock(h);",
+                          "pthread_mutex_t *h = calloc(1, sizeof *h); pthread_mutex_lock(h); pthread_mutex_unlock(h); "
+                          "free(h);",
+                          "freed or overwritten", ["use", "acquisition"]),
+}
+MISUSE_C = """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spin;
+static int stranger;
+static void *unlocks(void *x) {
+    if (stranger == 1) pthread_mutex_unlock(&m);
+    if (stranger == 2) pthread_rwlock_unlock(&rw);
+    return x;
+}
+static void *reads(void *x) { pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw); return x; }
+static void misuse(void) { BODY }
+int main(void) { misuse(); (void)spin; (void)unlocks; (void)reads; return 0; }
+"""
+
+
+@pytest.mark.parametrize("case", MISUSE)
+def test_locks_finds_the_misuse_and_not_its_correct_twin(lab, case):
+    wrong, right, words, roles = MISUSE[case]
+    r = lab.run(DETECT, MISUSE_C.replace("BODY", wrong), "-Wno-use-after-free")
+    assert r.verdict == "reproduced" and r.kinds[0] == "lock-misuse" and words in r.findings[0]["text"], (r, r.findings)
+    stacks = {stack["role"]: functions(stack["frames"]) for stack in r.findings[0]["stacks"]}
+    assert list(stacks) == roles and ("unlocks" in stacks["use"] or "misuse" in stacks["use"]), stacks
+    twin = lab.run(DETECT, MISUSE_C.replace("BODY", right))
+    assert twin.verdict == "clean" and twin.trial["ranks"][0]["live_detectors"] == ["locks"], (twin, twin.findings)
+
+
+@pytest.mark.parametrize("again", ["pthread_mutex_lock(&m); pthread_mutex_lock(&m);",
+                                   "pthread_rwlock_rdlock(&rw); pthread_rwlock_wrlock(&rw);"], ids=["mutex", "upgrade"])
+def test_locks_names_a_deadlock_with_oneself_before_the_thread_sleeps(lab, again):
+    r = lab.run(DETECT, MISUSE_C.replace("BODY", again), arguments=["--stall", "1s"])
+    assert "deadlock" in r.kinds and r.verdict == "reproduced", (r, r.findings)
+    found = next(f for f in r.findings if f["kind"] == "deadlock")
+    assert [stack["role"] for stack in found["stacks"]] == ["use", "acquisition"] and "for ever" in found["text"], found
+
+
+def test_locks_leaves_what_is_right_alone(lab):
+    r = lab.run(DETECT, """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static void before(void) { pthread_mutex_lock(&m); }
+static void after(void) { pthread_mutex_unlock(&m); }
+static void *dies(void *x) { pthread_mutex_lock(x); return x; }
+static void give(void *x) { pthread_mutex_unlock(x); }
+static void *sleeps(void *x) {
+    pthread_mutex_lock(&m); pthread_cleanup_push(give, &m); for (;;) pthread_cond_wait(&cond, &m); pthread_cleanup_pop(1);
+    return x;
+}
+int main(void) {
+    pthread_mutexattr_t a; pthread_mutex_t r, e, d; struct timespec past = {0, 0};
+    pthread_mutexattr_init(&a); pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE); pthread_mutex_init(&r, &a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK); pthread_mutex_init(&e, &a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_NORMAL); pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&d, &a);
+    pthread_mutex_lock(&r); pthread_mutex_lock(&r); pthread_mutex_unlock(&r); pthread_mutex_unlock(&r);
+    pthread_mutex_lock(&e); printf("%d\\n", pthread_mutex_lock(&e) == EDEADLK); pthread_mutex_unlock(&e);
+    pthread_t t; pthread_create(&t, NULL, dies, &d); join(t);
+    printf("%d\\n", pthread_mutex_lock(&d) == EOWNERDEAD); pthread_mutex_consistent(&d); pthread_mutex_unlock(&d);
+    pthread_mutex_lock(&m); printf("%d\\n", pthread_cond_timedwait(&cond, &m, &past) == ETIMEDOUT); pthread_mutex_unlock(&m);
+    pthread_mutex_lock(&m); printf("%d\\n", pthread_mutex_trylock(&m) == EBUSY); pthread_mutex_unlock(&m);
+    t = go(sleeps); nap(100); pthread_cancel(t); join(t);
+    pthread_atfork(before, after, after);
+    if (fork() == 0) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); _exit(0); }
+    wait(NULL); pthread_mutex_lock(&m); pthread_mutex_unlock(&m);
+    pthread_mutex_destroy(&r); pthread_mutex_destroy(&e); pthread_mutex_destroy(&d); pthread_mutex_destroy(&m);
+    return 0;
+}""")
+    assert lines(r) == ["1"] * 4 and r.verdict == "clean", (r, r.findings)
+
+
+def test_locks_in_fork_children_that_are_let_in(lab):
+    r = lab.run("plan: follow\nfollow: children\ndetect: [locks]\n", """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void before(void) { pthread_mutex_lock(&m); }
+static void after(void) { pthread_mutex_unlock(&m); }
+int main(void) {
+    pthread_atfork(before, after, after);
+    if (fork() == 0) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); exit(0); }
+    wait(NULL); return 0;
+}""")
+    assert r.verdict == "clean" and len(r.trial["ranks"]) == 2, (r, r.findings)
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_locks_beside_a_sanitizer(lab, sanitizer):
+    r = lab.run(DETECT, MISUSE_C.replace("BODY", "pthread_rwlock_unlock(&rw);"), f"-fsanitize={sanitizer}")
+    assert "released, but nobody owns it" in str([f["text"] for f in r.findings if f["source"] == "shim"]), r.findings

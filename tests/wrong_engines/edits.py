@@ -6,6 +6,8 @@ STEPS, STEPS_H, ENGINE, PROCESS = "harness/board/steps.c", "harness/board/steps.
 STEP_RULES = "harness/board/steps.h"
 MATCH, THREAD, WATCH = "shims/match.c", "shims/hook_thread.c", "harness/watch.c"
 PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
+BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/results.c"
+MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 
 
@@ -125,4 +127,33 @@ WRONG = [
     Wrong("reproduced by a finding that came before the plan began", VERDICT, [
         ("(!f->before_plan && finding_is_expected(e, f))", "finding_is_expected(e, f)")],
         f"{VERDICTS}::test_verdict_01_a_finding_before_the_plan_began_is_another_finding"),
+    Wrong("a timeout is called blocked", WATCH, [
+        ("!blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail))",
+         "!(blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail) ||\n"
+         "          steps_now() > atomic_load(&s->progress_ns) + w->b->timeout_ns / 2))"),
+        ("evidence_blocked(w->b, &found, detail);", "strcpy(detail, \"waits\");")],
+        f"{LOCKS}::test_step_13_a_mere_timeout_is_not_blocked"),
+    Wrong("whoever waits for any lock is called blocked", BLOCKED, [
+        ("point == BOARD_NONE && follow(q, owner, others + 1, found)", "point == BOARD_NONE && others > MOST_OTHERS"),
+        ("        if (point == BOARD_NONE)\n            continue;\n", "")],
+        f"{LOCKS}::test_step_13_a_thread_that_owns_the_lock_but_is_not_held_blocks_nothing"),
+    Wrong("blocked only directly", BLOCKED, [("others > MOST_OTHERS", "others > 0")],
+          f"{LOCKS}::test_step_13_blocked_through_other_threads"),
+    Wrong("a lock with a time limit blocks", BLOCKED, [("return !timed && is_asleep", "return is_asleep")],
+          f"{LOCKS}::test_step_13_a_mere_timeout_is_not_blocked"),
+    Wrong("a condition wait keeps its mutex", TABLE, [("c->released = h && h->depth == 1;", "c->released = false;")],
+          f"{LOCKS}::test_a_condition_wait_takes_its_mutex_again"),
+    Wrong("a condition wait does not take its mutex again", TABLE, [
+        ("if (c->released && mutex_is_back)", "if (c->released && !mutex_is_back)")],
+        f"{LOCKS}::test_a_condition_wait_takes_its_mutex_again"),
+    Wrong("closed by a fix although nothing was reproduced on faulty", RESULTS, [
+        ("if (baseline_reproduced(rs, row))", "if (row || baseline_reproduced(rs, row))")],
+        f"{LOCKS}::test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run"),
+    Wrong("closed by a fix although the time was over", RESULTS, [
+        ("blocked += step && trial[i].blocked_step == step;", "blocked += step > 0;")],
+        f"{LOCKS}::test_verdict_03_only_the_step_named_and_never_a_timeout"),
+    Wrong("a new rwlock in the memory of a destroyed one is taken for it", MISUSE, [
+        ("->__data.__pad3 == DESTROYED_RWLOCK &&\n               destroyed_entry(lock);", "->__data.__readers == 0 &&\n"
+         "               destroyed_entry(lock);")],
+        f"{LOCKS}::test_locks_finds_the_misuse_and_not_its_correct_twin"),
 ]
