@@ -115,11 +115,16 @@ static uint16_t held_at(const struct query *q, board_party party) {
     return BOARD_NONE;
 }
 
-static bool owns(const struct board_thread *t, uint64_t address) {
+static const struct board_held *held_by(const struct board_thread *t, uint64_t address) {
     for (int i = 0; i < BOARD_HELD_LOCKS; i++)
         if (atomic_load(&t->held[i].address) == address)
-            return true;
-    return false;
+            return &t->held[i];
+    return NULL;
+}
+
+const struct board_held *blocked_held(const struct board *b, board_party owner, uint64_t address) {
+    const struct board_thread *t = thread_of(b, owner);
+    return t ? held_by(t, address) : NULL;
 }
 
 /* Does the thread stand in the way of whoever waits so? It owns the lock, or is the thread whose
@@ -129,7 +134,7 @@ static bool stands_in_the_way(const struct board_thread *t, const struct wait *w
     board_party party = atomic_load(&t->party);
     if (!party || party == waiter || board_party_slot(party) != board_party_slot(waiter))
         return false;
-    return wait->kind == LOCK_JOIN ? t->self == wait->address : owns(t, wait->address);
+    return wait->kind == LOCK_JOIN ? t->self == wait->address : held_by(t, wait->address) != NULL;
 }
 
 /* From this thread, along the locks that it and others wait for, to one that a held thread owns:
@@ -249,4 +254,37 @@ bool blocked_find(const struct blocked_looks *l, const struct board *b, const st
         return false;
     describe(b, step, found, sentence, size);
     return true;
+}
+
+/* ---- cycles ---- */
+
+/* Extends the path whose last thread is `from`; true: it came back to its first. */
+static bool extend(const struct query *q, board_party from, struct blocked_cycle *c) {
+    const struct board_thread *waiter = thread_of(q->b, from), *all = board_threads(q->b);
+    struct wait wait;
+    if (!waiter || c->n == BLOCKED_CYCLE || !waits_for(q, waiter, &wait))
+        return false;
+    c->thread[c->n] = from;
+    c->address[c->n] = wait.address;
+    c->kind[c->n++] = wait.kind;
+    for (uint32_t i = 0; i < q->b->n_threads; i++) {
+        board_party owner = atomic_load(&all[i].party);
+        if (stands_in_the_way(&all[i], &wait, from) &&
+            (owner == c->thread[0] || extend(q, owner, c)))
+            return true;
+    }
+    c->n--;
+    return false;
+}
+
+bool blocked_find_cycle(const struct blocked_looks *l, const struct board *b,
+                        struct blocked_cycle *cycle) {
+    struct query q = {l, b, NULL, steps_now()};
+    for (uint32_t i = 0; l->look && i < b->n_threads; i++) {
+        board_party first = atomic_load(&board_threads(b)[i].party);
+        cycle->n = 0;
+        if (first && extend(&q, first, cycle))
+            return true;
+    }
+    return false;
 }

@@ -29,4 +29,19 @@ void blocked_look(struct blocked_looks *l, const struct board *b, uint64_t now);
 bool blocked_find(const struct blocked_looks *l, const struct board *b, const struct board_seq *s,
                   struct board_blocked *found, char *sentence, unsigned size);
 
+/* How the owner holds the lock; NULL: it does not. */
+const struct board_held *blocked_held(const struct board *b, board_party owner, uint64_t address);
+
+/* Threads that wait for each other's locks or ends, each for the next, the last for the first. */
+enum { BLOCKED_CYCLE = 8 };
+struct blocked_cycle {
+    uint32_t n;
+    board_party thread[BLOCKED_CYCLE];
+    uint64_t address[BLOCKED_CYCLE]; /* what that thread waits for */
+    uint32_t kind[BLOCKED_CYCLE];
+};
+/* A cycle, which only the end of its process ends; false: there is none, or a longer one. */
+bool blocked_find_cycle(const struct blocked_looks *l, const struct board *b,
+                        struct blocked_cycle *cycle);
+
 #endif

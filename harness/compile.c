@@ -209,7 +209,7 @@ bool plan_compile(const struct plan *p, double time_scale, struct board *b, stru
     for (int i = 0; i < p->n_steps; i++)
         add_step(&k, i);
     /* A hold may turn out to be blocked, and a finding about a lock names its owner. */
-    b->track_locks = b->n_claims > 0 || (p->detectors & DETECT_LOCKS);
+    b->track_locks = b->n_claims > 0 || (p->detectors & (DETECT_LOCKS | DETECT_DEADLOCK));
     for (int i = 0; i < p->n_roles; i++)
         b->role[b->n_roles++] = (struct board_role){.name = string(&k, p->role[i].name),
                                                     .point = (uint16_t)p->role[i].point};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "allocate.h"
+#include "blocked.h"
 #include "board/steps.h"
 #include "stacks.h"
 
@@ -77,17 +78,6 @@ void evidence_write(const char *dir, const char *why, const struct board *b, con
 
 /* ---- a sequence that is blocked ---- */
 
-static const struct board_held *held_entry(const struct board *b, board_party owner,
-                                           uint64_t address) {
-    for (uint32_t i = 0; i < b->n_threads; i++) {
-        const struct board_thread *t = &board_threads(b)[i];
-        for (int k = 0; atomic_load(&t->party) == owner && k < BOARD_HELD_LOCKS; k++)
-            if (atomic_load(&t->held[k].address) == address)
-                return &t->held[k];
-    }
-    return NULL;
-}
-
 static pid_t process_of(const struct board *b, board_party party) {
     return (pid_t)atomic_load(&board_slots(b)[board_party_slot(party)].pid);
 }
@@ -95,7 +85,7 @@ static pid_t process_of(const struct board *b, board_party party) {
 /* Both are threads of one process: a lock is known by its address. */
 static void take_stacks(const struct board *b, struct board_blocked *f) {
     struct stacks *s = stacks_open(process_of(b, f->waiter), b);
-    const struct board_held *held = held_entry(b, f->owner, f->address);
+    const struct board_held *held = blocked_held(b, f->owner, f->address);
     if (!s)
         return;
     f->n_waiter =

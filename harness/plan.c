@@ -592,15 +592,16 @@ static bool read_ranks(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 static bool read_detector(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    static const char *const name[] = {"asan", "tsan", "frames", "locks"};
-    static const unsigned bit[] = {DETECT_ASAN, DETECT_TSAN, DETECT_FRAMES, DETECT_LOCKS};
-    static const char *const later[] = {"deadlock", "heap", "handles"};
+    static const char *const name[] = {"asan", "tsan", "frames", "locks", "deadlock"};
+    static const unsigned bit[] = {DETECT_ASAN, DETECT_TSAN, DETECT_FRAMES, DETECT_LOCKS,
+                                   DETECT_DEADLOCK};
+    static const char *const later[] = {"heap", "handles"};
     const char *text = tree_scalar(t, v, "a detector");
     for (size_t i = 0; text && i < COUNT(later); i++)
         if (strcmp(text, later[i]) == 0)
             return tree_complain(t, v,
                                  "the detector '%s' is not in this version; there is asan, "
-                                 "tsan, frames and locks",
+                                 "tsan, frames, locks and deadlock",
                                  text);
     int detector = text ? one_of(t, v, "detector", name, COUNT(name)) : -1;
     if (detector >= 0)

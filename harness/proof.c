@@ -108,7 +108,8 @@ static unsigned wanted_detectors(const struct record *e) {
 
 static void check_detectors(const struct record *e, struct sentences *s) {
     static const char *const names[] = {"AddressSanitizer (asan)", "ThreadSanitizer (tsan)",
-                                        "the detector `frames`", "the detector `locks`"};
+                                        "the detector `frames`", "the detector `locks`",
+                                        "the detector `deadlock`"};
     unsigned wanted = wanted_detectors(e);
     for (uint32_t i = 0; i < e->board->n_slots; i++) {
         const struct board_slot *slot = &board_slots(e->board)[i];

@@ -65,7 +65,7 @@ char *module_build_id(const struct board_module *m);
 bool module_is_component(const struct record *e, const struct board_module *m);
 const char *role_text(uint32_t role);
 
-enum { DETECTORS = 4 };
+enum { DETECTORS = 5 };
 extern const char *const detector_texts[DETECTORS]; /* by the bit's number */
 
 /* The number after `prefix` at the start of a file's name ("rank.3.err", "rank.": 3), and what

@@ -8,7 +8,7 @@
 #include "record.h"
 #include "hook_names.h"
 
-const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames", "locks"};
+const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames", "locks", "deadlock"};
 
 void say(struct sentences *s, const char *format, ...) {
     va_list args;
@@ -139,7 +139,8 @@ const char *role_text(uint32_t role) {
                                         [STACK_DEAD_FRAME] = "dead-frame",
                                         [STACK_CALLBACK] = "callback",
                                         [STACK_ACQUISITION] = "acquisition",
-                                        [STACK_DESTROY] = "destroy"};
+                                        [STACK_DESTROY] = "destroy",
+                                        [STACK_PREVIOUS] = "previous"};
     return role < sizeof roles / sizeof *roles ? roles[role] : "stack";
 }
 

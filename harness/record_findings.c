@@ -107,10 +107,18 @@ static char *read_head(const char *path, size_t most) {
     return text;
 }
 
+/* Then it is known why nothing moved. */
+static bool deadlock_was_found(const struct record *e) {
+    for (int i = 0; i < e->findings.n; i++)
+        if (e->findings.finding[i].kind == FINDING_DEADLOCK)
+            return true;
+    return false;
+}
+
 static void watchdog_finding(struct record *e) {
     AUTO_TEXT path = format_text("%s/evidence.txt", e->trial->dir);
     AUTO_TEXT head = read_head(path, 3000);
-    if (!e->ending->timed_out && !e->ending->stalled)
+    if ((!e->ending->timed_out && !e->ending->stalled) || deadlock_was_found(e))
         return;
     struct finding *f = findings_add(&e->findings, FINDING_HANG, "watchdog");
     f->file = head ? copy_text("evidence.txt") : NULL;

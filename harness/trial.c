@@ -181,6 +181,11 @@ static bool is_over(struct run *r, uint64_t now) {
         give_up(r, why);
         return true;
     }
+    if (r->watch.deadlocked) {
+        r->e->stalled = true;
+        give_up(r, "threads wait for each other for ever: a deadlock");
+        return true;
+    }
     if (r->t->stall_ns && r->still_ns && now - r->still_ns > r->t->stall_ns) {
         r->e->stalled = true;
         snprintf(why, sizeof why, "no thread ran and nothing moved for %.1f s",

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "board/steps.h"
+#include "deadlock.h"
 #include "evidence.h"
 #include "tree.h"
 
@@ -383,6 +384,17 @@ static bool sleep_matters(const struct watch *w) {
     return false;
 }
 
+/* ---- threads that wait for each other ---- */
+
+static void look_for_deadlock(struct watch *w) {
+    struct blocked_cycle cycle;
+    if (w->deadlocked || !(w->b->detectors & DETECT_DEADLOCK) ||
+        !blocked_find_cycle(&w->waits, w->b, &cycle))
+        return;
+    deadlock_report(w->b, &cycle);
+    w->deadlocked = true;
+}
+
 /* ---- a round ---- */
 
 uint64_t watch_round(struct watch *w, uint64_t now) {
@@ -391,6 +403,7 @@ uint64_t watch_round(struct watch *w, uint64_t now) {
     look_at_ranks(w, now);
     look_at_sleepers(w, now);
     blocked_look(&w->waits, w->b, now);
+    look_for_deadlock(w);
     for (uint32_t i = 0; i < w->b->n_seqs; i++)
         look_at_sequence(w, &board_seqs(w->b)[i], now);
     return (sleep_matters(w) ? SLEEPER_ROUND_MS : ROUND_MS) * MILLISECOND;

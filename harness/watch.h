@@ -31,6 +31,7 @@ struct watch {
     uint64_t *rank_ended; /* n_ranks: since when no process of the rank lives; 0: one does or may */
     struct watch_look look[BOARD_MAX_SLEEPERS];
     struct blocked_looks waits;
+    bool deadlocked;    /* detector `deadlock` has reported: nothing more will come of the trial */
     bool nothing_lives; /* set by the runner when the whole tree has ended */
 };
 

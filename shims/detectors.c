@@ -38,5 +38,7 @@ void detectors_start(void) {
         live |= DETECT_FRAMES;
     if ((wanted & DETECT_LOCKS) && lock_misuse_self_test())
         live |= DETECT_LOCKS;
+    if ((wanted & DETECT_DEADLOCK) && lock_table_self_test())
+        live |= DETECT_DEADLOCK;
     atomic_fetch_or(&process_slot()->live_detectors, live);
 }

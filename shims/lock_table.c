@@ -266,3 +266,16 @@ void lock_table_woke(struct lock_call *c, bool mutex_is_back) {
     if (c->released && mutex_is_back)
         own(c->thread, c, c->mutex, c->mutex_kind);
 }
+
+bool lock_table_self_test(void) {
+    static const char lock;
+    struct lock_call c = {.object = &lock, .kind = LOCK_MUTEX, .waiting = WAIT_FOREVER};
+    lock_table_asks(&c);
+    if (!c.thread)
+        return false;
+    bool waited = atomic_load(&c.thread->wait.address) == (uint64_t)(uintptr_t)&lock;
+    lock_table_answered(&c, true);
+    bool owned = lock_table_own(&lock) && atomic_load(&c.thread->wait.address) == 0;
+    lock_table_release(&lock);
+    return waited && owned && !lock_table_own(&lock);
+}

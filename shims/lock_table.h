@@ -53,6 +53,9 @@ struct board_held *lock_table_own(const void *lock);
 /* An owner of the lock in this process and its entry; `but_me`: another thread than this. NULL: the
  * table knows none. `n`: how many there are, may be NULL. */
 struct board_held *lock_table_owner(const void *lock, bool but_me, board_party *owner, uint32_t *n);
+/* The live test of detector `deadlock`, whose other half reads this table in the runner: that a
+ * private lock is owned and waited for stands in it, and goes again. */
+bool lock_table_self_test(void);
 /* Takes the lock out of every entry of this process: it is initialized, or its memory is new. */
 void lock_table_forget(const void *lock);
 

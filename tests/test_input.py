@@ -21,7 +21,7 @@ WRONG_PLANS = {  # text, what the error must say, its line
     "unknown point": ('plan: p\npoints: {at_exit: {hook: thread.exit}}\nsteps: [reach at_exti]\n', "at_exit", 3),
     "no step": ('plan: p\npoints: {a: {hook: thread.exit}}\nsteps: [wait a]\n', "reach", 3),
     "key twice": ("plan: p\nplan: q\n", "plan", 2),
-    "detector of a later version": ("plan: p\ndetect: [deadlock]\n", "deadlock", 2),
+    "detector of a later version": ("plan: p\ndetect: [handles]\n", "handles", 2),
     "broken yaml": ("plan: p\npoints: {a: [\n", "", 0),
     "empty": ("", "", 0),
     "no mapping": ("- a\n- b\n", "", 1),

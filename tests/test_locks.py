@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from laboratory import in_order, lines, point, undone
+from laboratory import compile_c, in_order, lines, point, undone
 
 LOCKS = """
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
@@ -376,3 +376,77 @@ int main(void) {
 def test_locks_beside_a_sanitizer(lab, sanitizer):
     r = lab.run(DETECT, MISUSE_C.replace("BODY", "pthread_rwlock_unlock(&rw);"), f"-fsanitize={sanitizer}")
     assert "released, but nobody owns it" in str([f["text"] for f in r.findings if f["source"] == "shim"]), r.findings
+
+
+# ---- detector `deadlock` ----
+
+CYCLE = """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+static void *one(void *x) { FIRST return x; }
+static void *two(void *x) { SECOND return x; }
+int main(void) { pthread_t f = go(one), s = go(two); join(f); join(s); return 0; }"""
+CYCLES = {
+    "mutexes": ("pthread_mutex_lock(&m); nap(200); pthread_mutex_lock(&n); pthread_mutex_unlock(&n); pthread_mutex_unlock(&m);",
+                "pthread_mutex_lock(&n); nap(200); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&n);"),
+    "mutex-and-rwlock": ("pthread_mutex_lock(&m); nap(200); pthread_rwlock_wrlock(&rw); pthread_rwlock_unlock(&rw); "
+                         "pthread_mutex_unlock(&m);",
+                         "pthread_rwlock_rdlock(&rw); nap(200); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); "
+                         "pthread_rwlock_unlock(&rw);"),
+}
+
+
+@pytest.mark.parametrize("case", CYCLES)
+def test_deadlock_names_both_threads_at_once(lab, case):
+    first, second = CYCLES[case]
+    r = lab.run("plan: detect\ndetect: [deadlock]\n", CYCLE.replace("FIRST", first).replace("SECOND", second))
+    assert r.verdict == "reproduced" and r.kinds == ["deadlock"] and r.trial["wall_ms"] < 10000, (r, r.findings)
+    stacks = r.findings[0]["stacks"]
+    assert [stack["role"] for stack in stacks] == ["use", "acquisition", "previous", "acquisition"], stacks
+    named = [name for stack in stacks for name in functions(stack["frames"]) if name in ("one", "two")]
+    assert sorted(named) == ["one", "one", "two", "two"] and named[0] != named[2], stacks
+
+
+def test_deadlock_of_a_join_under_a_lock(lab):
+    r = lab.run("plan: detect\ndetect: [deadlock]\n", """
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *t(void *x) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return x; }
+int main(void) { pthread_mutex_lock(&m); join(go(t)); pthread_mutex_unlock(&m); return 0; }""")
+    assert r.kinds == ["deadlock"] and r.verdict == "reproduced", (r, r.findings)
+
+
+def test_deadlock_is_not_seen_where_locks_are_taken_in_one_order_or_given_up(lab):
+    ordered = CYCLES["mutexes"][0]
+    gives_up = """pthread_mutex_lock(&n); nap(200); struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 1;
+        if (pthread_mutex_timedlock(&m, &t) == 0) pthread_mutex_unlock(&m); pthread_mutex_unlock(&n);"""
+    for second in (ordered, gives_up):
+        r = lab.run("plan: detect\ndetect: [deadlock]\n", CYCLE.replace("FIRST", ordered).replace("SECOND", second))
+        assert r.verdict == "clean" and r.trial["ranks"][0]["live_detectors"] == ["deadlock"], (r, r.findings)
+
+
+def test_more_locks_than_the_table_holds_are_an_error(lab):
+    r = lab.run(DETECT, """
+int main(void) {
+    static pthread_mutex_t m[70]; for (int i = 0; i < 70; i++) pthread_mutex_lock(&m[i]);
+    for (int i = 0; i < 70; i++) pthread_mutex_unlock(&m[i]); return 0;
+}""")
+    assert r.verdict == "error" and "locks" in r.reason, r
+
+
+def test_an_allocator_may_lock(lab):
+    allocator = lab.folder / "liballocator.so"
+    source = lab.folder / "allocator.c"
+    source.write_text("""
+#include <pthread.h>
+#include <stddef.h>
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), __libc_free(void *);
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+#define LOCKED(x) pthread_mutex_lock(&m); x; pthread_mutex_unlock(&m)
+void *malloc(size_t n) { LOCKED(void *p = __libc_malloc(n)); return p; }
+void *calloc(size_t n, size_t k) { LOCKED(void *p = __libc_calloc(n, k)); return p; }
+void free(void *p) { LOCKED(__libc_free(p)); }
+""")
+    compile_c(allocator, [source], "-shared", "-fPIC")
+    r = lab.run(BLOCKED + "detect: [locks, deadlock]\n", takes(*TAKES["mutex"]) + MAIN, allocator,
+                f"-Wl,-rpath,{lab.folder}")
+    assert blocked_step(r, "reach b")["lock"] == "mutex" and not r.findings, (r, r.findings)

@@ -80,7 +80,8 @@ enum detector {
     DETECT_ASAN = 1 << 0,
     DETECT_TSAN = 1 << 1,
     DETECT_FRAMES = 1 << 2,
-    DETECT_LOCKS = 1 << 3
+    DETECT_LOCKS = 1 << 3,
+    DETECT_DEADLOCK = 1 << 4
 };
 enum follow_policy { FOLLOW_NONE, FOLLOW_CHILDREN, FOLLOW_PROGRAM };
 
@@ -383,7 +384,8 @@ enum stack_role {
     STACK_DEAD_FRAME,
     STACK_CALLBACK,
     STACK_ACQUISITION, /* of the lock */
-    STACK_DESTROY
+    STACK_DESTROY,
+    STACK_PREVIOUS /* of the other thread */
 };
 
 struct board_finding {
