@@ -16,6 +16,13 @@ static bool is_someone_elses(uint16_t role) {
            board_party_make(process->slot, process->incarnation, t->tid);
 }
 
+/* A call must be seen to return also when its point is armed, or its role bound, only inside it. */
+static bool may_match(const struct board_point *p, uint32_t next) {
+    if (p->side == SIDE_RETURN)
+        return steps_needed_at(p, next);
+    return steps_armed_at(p, next) && !is_someone_elses(p->role);
+}
+
 bool idle_now(uint16_t hook) {
     const struct idle_hook *h = &idle_hook[hook];
     if (!process_armed() || !h->points)
@@ -26,7 +33,7 @@ bool idle_now(uint16_t hook) {
         board_seq_next(atomic_load_explicit(&process->seq->state, memory_order_acquire));
     for (uint64_t left = h->points; left; left &= left - 1) {
         const struct board_point *p = &process->board->point[__builtin_ctzll(left)];
-        if (steps_armed_at(p, next) && !is_someone_elses(p->role))
+        if (may_match(p, next))
             return false;
     }
     return true;

@@ -93,6 +93,20 @@ int main(void) {
     assert r.verdict == "clean", r
 
 
+@pytest.mark.parametrize("roles, how", [("", "after: reach e"), ('roles: {r: {at: "call:libt.so!e"}}', "role: r")])
+def test_step_02_side_return_of_a_call_in_which_its_point_begins_to_count(lab, roles, how):
+    r = lab.run(f"""
+plan: late
+{roles}
+points:
+  a: {{hook: "call:libt.so!a"}}
+  e: {{hook: "call:libt.so!e"}}
+  out: {{hook: "call:libt.so!outer", side: return, {how}}}
+steps: [reach a, reach e, reach out]
+""", "int main(void) { a(1); outer(1); return 0; }")
+    assert r.verdict == "clean" and r.rc == 0, r
+
+
 ASLEEP = """
 plan: asleep
 points: {sleeping: {hook: "call:libt.so!%s", side: asleep}, b: {hook: "call:libt.so!b"}}

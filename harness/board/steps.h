@@ -10,11 +10,15 @@
 /* The sequence that this rank plays in, or NULL when its rank has none. */
 struct board_seq *steps_sequence(const struct board *b, int32_t rank);
 
+/* Is a point armed, or may it still become so, while `next` is the next step of its sequence? */
+static inline bool steps_needed_at(const struct board_point *p, uint32_t next) {
+    return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;
+}
 /* Is a point armed while `next` is the next step of its sequence? */
 static inline bool steps_armed_at(const struct board_point *p, uint32_t next) {
     if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)
         return false;
-    return p->in_fault || !p->in_steps || next <= (uint32_t)p->disarm_after;
+    return steps_needed_at(p, next);
 }
 bool steps_armed(const struct board *b, const struct board_seq *s, uint16_t point);
 
