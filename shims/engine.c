@@ -533,8 +533,12 @@ void engine_arrive(struct arrival *a) {
         a->must_wait = true;
     else if (a->claim != BOARD_NONE || a->crowd_claim != BOARD_NONE || a->faults)
         engine_wait(a);
-    if (a->side == SIDE_ENTER && t->sleeping && !a->must_wait)
+    if (a->side == SIDE_ENTER && a->fails) { /* the call is not made: it will not return either */
+        end_sleep(a->hook);
+        leave_extents(points, a);
+    } else if (a->side == SIDE_ENTER && t->sleeping && !a->must_wait) {
         begin_sleep();
+    }
 }
 
 void engine_thread_ends(void) {

@@ -130,6 +130,23 @@ int main(void) { pthread_t h = go(t); b(1); join(h); return 0; }""")
     assert r.steps["reach sleeping"] == "timeout" and r.verdict == "not-exercised", r
 
 
+def test_step_02_a_thread_is_not_inside_a_call_that_the_plan_failed(lab):
+    r = lab.run("""
+plan: failed
+points:
+  sleeping: {hook: "call:libt.so!sleepy", side: asleep}
+  sleepy: {hook: "call:libt.so!sleepy"}
+  e: {hook: "call:libt.so!e", within: sleepy}
+  b: {hook: "call:libt.so!b"}
+steps: [reach sleeping, pass b]
+faults: [{at: sleepy, do: fail, return: -1}, {at: e, do: fail, return: -1}]
+timeout: 800ms
+""", """
+static void *t(void *x) { sleepy(1); if (outer(1) == -1) say("within"); nap(400); return x; }
+int main(void) { pthread_t h = go(t); b(1); join(h); return 0; }""")
+    assert r.steps["reach sleeping"] == "timeout" and "within" not in lines(r), r
+
+
 def test_step_03_armed_after_a_step_and_disarmed_after_the_last(lab):
     r = lab.run("""
 plan: armed
