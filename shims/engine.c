@@ -87,18 +87,6 @@ bool engine_wants_return(uint16_t hook) {
     return plan_hook[hook].wants_return;
 }
 
-static board_party self(void) {
-    struct thread *t = &thread_self;
-    if (t->pid != process->pid) { /* first time, or a fork child that `follow` let in */
-        memset(t->nth, 0, sizeof t->nth);
-        t->tid = thread_id();
-        t->pid = process->pid;
-        t->ring = NULL;
-        t->sleeping = 0;
-    }
-    return board_party_make(process->slot, process->incarnation, t->tid);
-}
-
 /* ---- counting ---- */
 
 /* The number of this arrival in its count. A count belongs to one claim of a gate: it starts again
@@ -130,7 +118,7 @@ static void bind_roles(const struct arrival *a, uint64_t candidates) {
     const struct board *b = process->board;
     for (uint16_t r = 0; process->seq && r < b->n_roles; r++) {
         const struct board_point *p = &b->point[b->role[r].point];
-        board_party nobody = 0, me = self();
+        board_party nobody = 0, me = thread_party();
         if (!(candidates & BIT(b->role[r].point)) || p->side != a->side ||
             atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||
             !match_filters(b, b->role[r].point, a))
@@ -144,8 +132,8 @@ static void bind_roles(const struct arrival *a, uint64_t candidates) {
 
 static bool has_role(uint16_t role) {
     return role == BOARD_NONE ||
-           (process->seq &&
-            atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) == self());
+           (process->seq && atomic_load_explicit(&process->seq->role[role], memory_order_relaxed) ==
+                                thread_party());
 }
 
 /* ---- faults ---- */
@@ -186,7 +174,7 @@ static void choose_faults(uint16_t point, struct arrival *a) {
             continue;
         }
         board_party nobody = 0;
-        if (atomic_compare_exchange_strong(&c->party, &nobody, self())) {
+        if (atomic_compare_exchange_strong(&c->party, &nobody, thread_party())) {
             c->rank = process->rank;
             c->arrival = n;
         }
@@ -200,7 +188,7 @@ static void at_gate(uint16_t point, uint16_t claim, uint32_t n, struct arrival *
     const struct board *b = process->board;
     const struct board_point *p = &b->point[point];
     struct board_seq *s = process->seq;
-    board_party me = self();
+    board_party me = thread_party();
     if (board_seq_end(atomic_load(&s->state)) != SEQ_RUNNING || claim == BOARD_NONE)
         return;
     board_party owner = atomic_load(&s->claim[claim].owner);
@@ -231,12 +219,12 @@ static void at_mark(uint16_t point, uint32_t n) {
         for (uint32_t i = next; i-- > 0;) {
             if (b->step[i].point != point)
                 continue;
-            if (s->done[i].party != self())
+            if (s->done[i].party != thread_party())
                 return;
             break;
         }
     }
-    if (steps_mark(b, s, point, self(), process->rank, n, steps_now()))
+    if (steps_mark(b, s, point, thread_party(), process->rank, n, steps_now()))
         event_write(EVENT_STEP, point, (uint16_t)next, BOARD_NONE, n, 0);
 }
 
@@ -247,7 +235,8 @@ static void watch_sleep(uint16_t point, uint32_t n) {
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++) {
         struct board_sleeper *s = &b->sleeper[i];
         board_party nobody = 0;
-        if (atomic_load(&s->party) || !atomic_compare_exchange_strong(&s->party, &nobody, self()))
+        if (atomic_load(&s->party) ||
+            !atomic_compare_exchange_strong(&s->party, &nobody, thread_party()))
             continue;
         s->point = point;
         s->seq = (uint16_t)(process->seq - board_seqs(b));
@@ -261,7 +250,7 @@ static void watch_sleep(uint16_t point, uint32_t n) {
 /* All holds and delays of this arrival are over, the call itself comes next. */
 static void begin_sleep(void) {
     struct board *b = process->board;
-    board_party me = self();
+    board_party me = thread_party();
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++)
         if (atomic_load(&b->sleeper[i].party) == me)
             atomic_fetch_or(&b->sleeper[i].inside, 1);
@@ -269,7 +258,7 @@ static void begin_sleep(void) {
 
 static void end_sleep(uint16_t hook) {
     struct board *b = process->board;
-    board_party me = self();
+    board_party me = thread_party();
     for (int i = 0; thread_self.sleeping && i < BOARD_MAX_SLEEPERS; i++) {
         struct board_sleeper *s = &b->sleeper[i];
         if (atomic_load(&s->party) != me || (hook != BOARD_NONE && b->point[s->point].hook != hook))
@@ -384,7 +373,7 @@ static void hold_at_gate(struct arrival *a) {
     if (claim != BOARD_NONE) {
         uint64_t now = steps_now();
         atomic_store(&s->claim[claim].owner,
-                     self()); /* a deferred arrival stands on another thread */
+                     thread_party()); /* a deferred arrival stands on another thread */
         steps_stand(process->board, s, claim, process->rank, now);
         reached(process->board->claim[claim].point);
         wait_for_pass(s, claim, now);
@@ -485,7 +474,6 @@ static void carry_out(uint16_t i, struct arrival *a) {
  * of a hold is seen and counted, and never held itself. */
 void engine_wait(struct arrival *a) {
     int saved = errno;
-    self();
     hold_at_gate(a);
     for (uint16_t i = 0; a->faults && i < process->board->n_faults; i++)
         if (a->faults & BIT(i))
@@ -511,7 +499,7 @@ void engine_arrive(struct arrival *a) {
         return;
     int saved = errno;
     t->engaged++;
-    self();
+    thread_party();
     atomic_fetch_add_explicit(&process_slot()->heartbeat, 1, memory_order_relaxed);
     if (a->side == SIDE_RETURN && t->sleeping)
         end_sleep(a->hook);
@@ -545,7 +533,7 @@ void engine_thread_ends(void) {
     const struct board *b = process->board;
     if (!process_armed() || vfork_state.child)
         return;
-    board_party me = self();
+    board_party me = thread_party();
     for (uint16_t r = 0; process->seq && r < b->n_roles; r++) {
         board_party expected = me;
         if (atomic_compare_exchange_strong(&process->seq->role[r], &expected, BOARD_ROLE_GONE))

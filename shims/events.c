@@ -20,7 +20,8 @@ void event_write(enum event_kind kind, uint16_t point, uint16_t step, uint16_t f
     struct thread *t = &thread_self;
     if (!process_armed())
         return;
-    if (!t->ring && !(t->ring = take_ring(process->board, thread_id()))) {
+    thread_party();
+    if (!t->ring && !(t->ring = take_ring(process->board, t->tid))) {
         process_table_full(TABLE_RINGS);
         return;
     }

@@ -1,11 +1,24 @@
 /* Facts about the calling thread. Any thread, signal handlers too; no allocation. */
 #include "thread.h"
+#include "process.h"
 
 #include <fcntl.h>
 #include <string.h>
 
 __thread struct thread thread_self;
 __thread struct vfork_state vfork_state;
+
+board_party thread_party(void) {
+    struct thread *t = &thread_self;
+    if (t->pid != process->pid) {
+        memset(t->nth, 0, sizeof t->nth);
+        t->tid = thread_id();
+        t->pid = process->pid;
+        t->ring = NULL;
+        t->sleeping = 0;
+    }
+    return board_party_make(process->slot, process->incarnation, t->tid);
+}
 
 static bool hex(const char **p, uintptr_t *value) {
     const char *start = *p;

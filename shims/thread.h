@@ -41,6 +41,10 @@ static inline uint32_t thread_id(void) {
     return (uint32_t)syscall(SYS_gettid);
 }
 
+/* This thread on the board. Its state is made new at its first use in a process that checked in: a
+ * fork child that `follow` lets in starts with a copy of its parent's. */
+board_party thread_party(void);
+
 /* This thread's stack, as [low, high); low is generous for the main thread, whose stack grows. */
 void thread_stack(uintptr_t *low, uintptr_t *high);
 

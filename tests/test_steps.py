@@ -399,6 +399,19 @@ int main(void) {
     assert undone(r, "reach a", "reach b", "pass a") and r.verdict == "not-exercised", r
 
 
+def test_step_12_a_fork_child_that_follow_lets_in_tells_of_itself(lab):
+    r = lab.run("""
+plan: followed
+follow: children
+points: {a: {hook: "call:libt.so!a"}, b: {hook: "call:libt.so!b"}}
+steps: [reach a, reach b]
+""", """
+int main(void) { a(1); pid_t child = fork(); if (!child) { b(1); exit(0); } waitpid(child, NULL, 0); return 0; }""")
+    assert r.verdict == "clean", r
+    told = {(e["pid"], e["tid"]) for e in r.trial["timeline"]}
+    assert len(told) == 2 and all(pid == tid for pid, tid in told), r.trial["timeline"]
+
+
 def test_step_12_a_fork_child_claims_nothing(lab):
     r = lab.run("""
 plan: fork
