@@ -83,7 +83,7 @@ static void make_run(struct board *b) {
     q->state = N_STEPS;
     q->claim[0] = (struct board_claim){board_party_make(0, 1, 100), 2, 1, 3000};
     for (uint32_t i = 0; i < N_STEPS; i++)
-        q->done[i] = (struct board_step_done){3000 + i, board_party_make(0, 1, 100), 0, 1};
+        q->done[i] = (struct board_step_done){3000 + i, board_party_make(0, 1, 100), 1};
     q->point[POINT_GATE].arrivals = 1;
     b->fault_count[0] = (struct board_fault_count){
         .arrivals = 1, .fired = 1, .released = 1, .party = board_party_make(1, 1, 101), .rank = 1};

@@ -366,8 +366,7 @@ static void look_at_sleepers(struct watch *w, uint64_t now) {
         if (!is_running(w, seq) || (!is_next(w, seq, s->point) && l->counted_early))
             continue;
         l->counted_early = true;
-        steps_mark(w->b, seq, s->point, l->party,
-                   board_slots(w->b)[board_party_slot(l->party)].rank, s->arrival, now);
+        steps_mark(w->b, seq, s->point, l->party, s->arrival, now);
     }
 }
 

@@ -122,7 +122,7 @@ static void *program_thread(void *unused) {
 }
 
 static bool first_done(void) {
-    return steps_mark(board, seq, 0, 0, 0, 1, steps_now());
+    return steps_mark(board, seq, 0, 0, 1, steps_now());
 }
 
 static void asleep(void) {
@@ -192,7 +192,7 @@ static void held_is_not_asleep(void) {
     atomic_store(&board->sleeper[0].party, party);
     atomic_store(&board->sleeper[0].inside, 1);
     steps_claim(seq, 0, party, 1, steps_now());
-    steps_stand(board, seq, 0, 0, steps_now());
+    steps_stand(board, seq, 0, steps_now());
     atomic_store(&mode, 2);
     rounds(60);
     expect(board_seq_next(atomic_load(&seq->state)) == 1,
@@ -218,7 +218,7 @@ static pid_t start_claimant(bool claims) {
     if (child == 0) {
         board_party me = check_in(1, 1, (uint32_t)getpid());
         if (claims && steps_claim(seq, 0, me, 1, steps_now()))
-            steps_stand(board, seq, 0, 1, steps_now());
+            steps_stand(board, seq, 0, steps_now());
         for (;;)
             pause();
     }

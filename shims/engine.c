@@ -224,7 +224,7 @@ static void at_mark(uint16_t point, uint32_t n) {
             break;
         }
     }
-    if (steps_mark(b, s, point, thread_party(), process->rank, n, steps_now()))
+    if (steps_mark(b, s, point, thread_party(), n, steps_now()))
         event_write(EVENT_STEP, point, (uint16_t)next, BOARD_NONE, n, 0);
 }
 
@@ -374,7 +374,7 @@ static void hold_at_gate(struct arrival *a) {
         uint64_t now = steps_now();
         atomic_store(&s->claim[claim].owner,
                      thread_party()); /* a deferred arrival stands on another thread */
-        steps_stand(process->board, s, claim, process->rank, now);
+        steps_stand(process->board, s, claim, now);
         reached(process->board->claim[claim].point);
         wait_for_pass(s, claim, now);
         atomic_store(&s->claim[claim].standing, 2);

@@ -228,7 +228,6 @@ struct board_claim {
 struct board_step_done {
     _Atomic uint64_t ns; /* written last; 0: not done */
     board_party party;
-    int32_t rank;
     uint32_t arrival;
 };
 
@@ -258,7 +257,6 @@ struct board_seq {
     int32_t rank;           /* scope rank: whose sequence; scope job: -1 */
     _Atomic uint64_t progress_ns; /* last step done */
     _Atomic uint64_t ended_ns;
-    uint32_t ended_detail;                  /* string written by the ender into `detail` */
     char detail[240];                       /* one sentence: what was lost, who blocked whom */
     _Atomic uint64_t role[BOARD_MAX_ROLES]; /* board_party; ROLE_GONE once its thread ended */
     struct board_blocked blocked;

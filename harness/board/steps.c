@@ -56,12 +56,11 @@ bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_
 
 /* Moves the sequence past step `i`, if that is where it stands. */
 static bool complete(const struct board *b, struct board_seq *s, uint32_t i, board_party party,
-                     int32_t rank, uint32_t arrival, uint64_t now) {
+                     uint32_t arrival, uint64_t now) {
     uint64_t expected = i; /* running */
     if (i >= b->n_steps || !atomic_compare_exchange_strong(&s->state, &expected, (uint64_t)i + 1))
         return false;
     s->done[i].party = party;
-    s->done[i].rank = rank;
     s->done[i].arrival = arrival;
     atomic_store(&s->progress_ns, now);
     atomic_store(&s->done[i].ns, now);
@@ -70,7 +69,7 @@ static bool complete(const struct board *b, struct board_seq *s, uint32_t i, boa
 }
 
 /* Completes every step whose turn it is and whose claimant already stands. */
-static void advance(const struct board *b, struct board_seq *s, int32_t rank, uint64_t now) {
+static void advance(const struct board *b, struct board_seq *s, uint64_t now) {
     for (;;) {
         uint64_t state = atomic_load(&s->state);
         uint32_t i = board_seq_next(state);
@@ -79,24 +78,23 @@ static void advance(const struct board *b, struct board_seq *s, int32_t rank, ui
         uint16_t claim = b->step[i].claim;
         if (claim == BOARD_NONE || !atomic_load(&s->claim[claim].standing))
             return;
-        complete(b, s, i, atomic_load(&s->claim[claim].owner), rank, s->claim[claim].arrival, now);
+        complete(b, s, i, atomic_load(&s->claim[claim].owner), s->claim[claim].arrival, now);
     }
 }
 
-void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank,
-                 uint64_t now) {
+void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, uint64_t now) {
     atomic_store(&s->claim[claim].standing, 1);
-    advance(b, s, rank, now);
+    advance(b, s, now);
     steps_wake(s);
 }
 
 bool steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
-                int32_t rank, uint32_t arrival, uint64_t now) {
+                uint32_t arrival, uint64_t now) {
     uint64_t state = atomic_load(&s->state);
     uint32_t i = board_seq_next(state);
     if (board_seq_end(state) == SEQ_RUNNING && i < b->n_steps && b->step[i].point == point &&
-        b->step[i].kind == STEP_REACH && complete(b, s, i, party, rank, arrival, now)) {
-        advance(b, s, rank, now);
+        b->step[i].kind == STEP_REACH && complete(b, s, i, party, arrival, now)) {
+        advance(b, s, now);
         return true;
     }
     atomic_fetch_add_explicit(&s->point[point].early, 1, memory_order_relaxed);

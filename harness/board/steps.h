@@ -31,13 +31,12 @@ bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_
                  uint64_t now);
 
 /* The owner stands at the point: moves the sequence as far as it goes. */
-void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, int32_t rank,
-                 uint64_t now);
+void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, uint64_t now);
 
 /* An arrival at a mark. True when it completed the step whose turn it is, false when it was early.
  */
 bool steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
-                int32_t rank, uint32_t arrival, uint64_t now);
+                uint32_t arrival, uint64_t now);
 
 /* True when the claim's pass is done or the sequence has ended: the claimant may go on. */
 bool steps_released(const struct board *b, const struct board_seq *s, uint16_t claim);

@@ -23,7 +23,7 @@ WRONG = [
     Wrong("marks latch: an early arrival counts later", STEPS, [
         ("if (claim == BOARD_NONE || !atomic_load(&s->claim[claim].standing))\n            return;",
          "if (claim == BOARD_NONE) {\n            if (!atomic_load(&s->point[b->step[i].point].early))\n"
-         "                return;\n            complete(b, s, i, 1, rank, 1, now);\n            continue;\n        }\n"
+         "                return;\n            complete(b, s, i, 1, 1, now);\n            continue;\n        }\n"
          "        if (!atomic_load(&s->claim[claim].standing))\n            return;")],
         f"{RULES}::test_step_05_a_mark_never_holds_and_an_early_arrival_does_not_count"),
     Wrong("any order: a mark is done before the steps in front of it", STEPS, [
@@ -48,7 +48,7 @@ WRONG = [
          "               uint64_t now) {\n",
          "bool steps_end(const struct board *b, struct board_seq *s, enum seq_end why, const char *detail,\n"
          "               uint64_t now) {\n    if (why == SEQ_TIMEOUT) {\n"
-         "        complete(b, s, board_seq_next(atomic_load(&s->state)), 1, 0, 1, now);\n        return true;\n    }\n")],
+         "        complete(b, s, board_seq_next(atomic_load(&s->state)), 1, 1, now);\n        return true;\n    }\n")],
         f"{RULES}::test_step_13_a_hold_ends_by_timeout"),
     Wrong("gates stay closed after a timeout", ENGINE, [
         ("if (board_seq_end(atomic_load(&s->state)) != SEQ_RUNNING || claim == BOARD_NONE)", "if (claim == BOARD_NONE)"),
