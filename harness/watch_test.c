@@ -122,7 +122,7 @@ static void *program_thread(void *unused) {
 }
 
 static bool first_done(void) {
-    return steps_mark(board, seq, 0, 0, 1, steps_now());
+    return steps_mark(board, seq, 0, 0, 1, steps_now()) == 0;
 }
 
 static void asleep(void) {

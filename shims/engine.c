@@ -211,21 +211,9 @@ static void at_gate(uint16_t point, uint16_t claim, uint32_t n, struct arrival *
 }
 
 static void at_mark(uint16_t point, uint32_t n) {
-    const struct board *b = process->board;
-    const struct board_point *p = &b->point[point];
-    struct board_seq *s = process->seq;
-    uint32_t next = board_seq_next(atomic_load(&s->state));
-    if (p->same && next < b->n_steps && b->step[next].point == point) {
-        for (uint32_t i = next; i-- > 0;) {
-            if (b->step[i].point != point)
-                continue;
-            if (s->done[i].party != thread_party())
-                return;
-            break;
-        }
-    }
-    if (steps_mark(b, s, point, thread_party(), n, steps_now()))
-        event_write(EVENT_STEP, point, (uint16_t)next, BOARD_NONE, n, 0);
+    uint16_t done = steps_mark(process->board, process->seq, point, thread_party(), n, steps_now());
+    if (done != BOARD_NONE)
+        event_write(EVENT_STEP, point, done, BOARD_NONE, n, 0);
 }
 
 /* The thread is about to enter the call: the runner shall watch whether it falls asleep in it, from

@@ -88,17 +88,21 @@ void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, uin
     steps_wake(s);
 }
 
-bool steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
-                uint32_t arrival, uint64_t now) {
-    uint64_t state = atomic_load(&s->state);
-    uint32_t i = board_seq_next(state);
-    if (board_seq_end(state) == SEQ_RUNNING && i < b->n_steps && b->step[i].point == point &&
-        b->step[i].kind == STEP_REACH && complete(b, s, i, party, arrival, now)) {
-        advance(b, s, now);
-        return true;
+uint16_t steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
+                    uint32_t arrival, uint64_t now) {
+    for (;;) {
+        uint64_t state = atomic_load(&s->state);
+        uint32_t i = board_seq_next(state);
+        if (board_seq_end(state) == SEQ_RUNNING && i < b->n_steps && b->step[i].point == point &&
+            b->step[i].kind == STEP_REACH) {
+            if (!complete(b, s, i, party, arrival, now))
+                continue; /* another arrival was quicker: the step after it may be this one's */
+            advance(b, s, now);
+            return (uint16_t)i;
+        }
+        atomic_fetch_add_explicit(&s->point[point].early, 1, memory_order_relaxed);
+        return BOARD_NONE;
     }
-    atomic_fetch_add_explicit(&s->point[point].early, 1, memory_order_relaxed);
-    return false;
 }
 
 bool steps_released(const struct board *b, const struct board_seq *s, uint16_t claim) {

@@ -33,10 +33,9 @@ bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_
 /* The owner stands at the point: moves the sequence as far as it goes. */
 void steps_stand(const struct board *b, struct board_seq *s, uint16_t claim, uint64_t now);
 
-/* An arrival at a mark. True when it completed the step whose turn it is, false when it was early.
- */
-bool steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
-                uint32_t arrival, uint64_t now);
+/* An arrival at a mark. Returns the step that it completed, BOARD_NONE when it was early. */
+uint16_t steps_mark(const struct board *b, struct board_seq *s, uint16_t point, board_party party,
+                    uint32_t arrival, uint64_t now);
 
 /* True when the claim's pass is done or the sequence has ended: the claimant may go on. */
 bool steps_released(const struct board *b, const struct board_seq *s, uint16_t claim);
