@@ -58,11 +58,14 @@ bool steps_claim(struct board_seq *s, uint16_t claim, board_party party, uint32_
 static bool complete(const struct board *b, struct board_seq *s, uint32_t i, board_party party,
                      uint32_t arrival, uint64_t now) {
     uint64_t expected = i; /* running */
-    if (i >= b->n_steps || !atomic_compare_exchange_strong(&s->state, &expected, (uint64_t)i + 1))
+    if (i >= b->n_steps || atomic_load(&s->state) != expected)
+        return false;
+    /* Before the step is done, so that nobody who still waits finds its time over meanwhile. */
+    atomic_store(&s->progress_ns, now);
+    if (!atomic_compare_exchange_strong(&s->state, &expected, (uint64_t)i + 1))
         return false;
     s->done[i].party = party;
     s->done[i].arrival = arrival;
-    atomic_store(&s->progress_ns, now);
     atomic_store(&s->done[i].ns, now);
     steps_wake(s);
     return true;
