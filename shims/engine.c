@@ -94,7 +94,7 @@ bool engine_wants_return(uint16_t hook) {
  * 9). */
 static uint32_t count(uint16_t point, uint16_t claim) {
     const struct board_point *p = &process->board->point[point];
-    uint32_t epoch = claim == BOARD_NONE ? 1u : (uint32_t)claim + 2u;
+    uint32_t epoch = claim == BOARD_NONE ? BOARD_MAX_CLAIMS + 1u : claim + 1u; /* only rises */
     if (p->role != BOARD_NONE || p->within != BOARD_NONE) {
         struct thread *t = &thread_self;
         if (p->within != BOARD_NONE)
@@ -107,7 +107,9 @@ static uint32_t count(uint16_t point, uint16_t claim) {
     }
     uint64_t old = atomic_load(&process_nth[point]), new;
     do {
-        new = (uint32_t)(old >> 32) == epoch ? old + 1 : ((uint64_t)epoch << 32) + 1;
+        if (old >> 32 > epoch)
+            return 0; /* it was passed while this thread looked: an arrival of no count any more */
+        new = old >> 32 == epoch ? old + 1 : ((uint64_t)epoch << 32) + 1;
     } while (!atomic_compare_exchange_weak(&process_nth[point], &old, new));
     return (uint32_t) new;
 }
