@@ -163,8 +163,8 @@ static bool end_lost_claims(struct watch *w, struct board_seq *s, uint64_t now) 
         board_party owner = atomic_load(&s->claim[c].owner);
         const char *why = party_lost(w, owner);
         char who[80], detail[sizeof s->detail];
-        if (!why)
-            continue;
+        if (!why || !claim_is_held(w, s, c))
+            continue; /* or it was passed while we looked, and the thread went its way */
         const struct board_step *pass = &w->b->step[w->b->claim[c].pass_step];
         describe_party(w, owner, who, sizeof who);
         snprintf(detail, sizeof detail,
