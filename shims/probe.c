@@ -4,17 +4,33 @@
 #include "process.h"
 #include "thread.h"
 
-/* The layout is known to arch/x86_64/probe.S: the return address first, 48 bytes. */
+#include <errno.h>
+#include <signal.h>
+
+/* Stacks are many: coroutines have their own, several on one mapping, and go from thread to thread.
+ * So where a frame lies does not tell whether it is alive; whether its return slot still leads to
+ * the probe does. */
+enum probe_state {
+    PROBE_FREE,
+    PROBE_LISTED,   /* in the list of the thread that set it */
+    PROBE_LOOSE,    /* in no list: its frame may still return, or was left without a return */
+    PROBE_RETURNED, /* its frame returned on another thread than the one whose list it is in */
+};
+
+/* The layout is known to arch/x86_64/probe.S: the return address first, `returning` at 40, 48
+ * bytes.
+ */
 struct probe {
     void *returns_to;
     uintptr_t sp_after;
     probe_function *function;
     void *data;
-    _Atomic uint32_t taken;
-    int32_t below; /* 1 + index of this thread's next outer probe */
-    uint64_t pad;
+    _Atomic uint32_t state;
+    int32_t below;              /* 1 + index of this thread's next outer probe */
+    _Atomic uint32_t returning; /* set before the return slot is restored */
+    uint32_t pad;
 };
-_Static_assert(sizeof(struct probe) == 48, "probe.S");
+_Static_assert(sizeof(struct probe) == 48 && offsetof(struct probe, returning) == 40, "probe.S");
 
 extern char probe_stubs[] __attribute__((visibility("hidden")));
 struct probe probe_table[PROBE_COUNT] __attribute__((visibility("hidden")));
@@ -27,56 +43,105 @@ static void *stub(int32_t index) {
     return probe_stubs + (size_t)index * STUB_BYTES;
 }
 
-/* Frees the innermost probes of this thread whose frames are gone without having returned (longjmp,
- * an exception): they lie below `sp` on the same stack. Probes of other stacks (coroutines) stay.
- */
-static void drop_stale(struct thread *t, uintptr_t sp) {
+/* ---- is the frame of a probe still there? ---- */
+
+/* A return address that leads to the probe, at once or through others on the same slot. */
+static bool leads_to(const void *address, int32_t index) {
+    for (int i = 0; i < PROBE_COUNT; i++) {
+        size_t offset = (size_t)((uintptr_t)address - (uintptr_t)probe_stubs);
+        if (address == stub(index))
+            return true;
+        if (offset % STUB_BYTES || offset / STUB_BYTES >= PROBE_COUNT)
+            return false;
+        address = probe_table[offset / STUB_BYTES].returns_to;
+    }
+    return false;
+}
+
+/* The kernel reads the set before it looks at what to do with it, which is nothing it knows. */
+static bool is_readable(uintptr_t address) {
+    int saved = errno;
+    bool readable =
+        syscall(SYS_rt_sigprocmask, -1, address & ~(uintptr_t)7, NULL, 8) && errno != EFAULT;
+    errno = saved;
+    return readable;
+}
+
+static bool may_return(int32_t index) {
+    const struct probe *p = &probe_table[index];
+    uintptr_t slot = p->sp_after - sizeof(void *);
+    if (!is_readable(slot)) /* the stack was given back */
+        return false;
+    const void *now = __atomic_load_n((void *const *)slot, __ATOMIC_ACQUIRE);
+    /* The stub puts its index there first. */
+    return leads_to(now, index) || (uintptr_t)now == (uintptr_t)index || atomic_load(&p->returning);
+}
+
+/* The thread in whose list it was has taken it out. */
+static void let_go(int32_t index) {
+    struct probe *p = &probe_table[index];
+    uint32_t listed = PROBE_LISTED;
+    if (!atomic_compare_exchange_strong(&p->state, &listed,
+                                        may_return(index) ? PROBE_LOOSE : PROBE_FREE))
+        atomic_store(&p->state, PROBE_FREE); /* returned meanwhile, elsewhere */
+}
+
+/* ---- the list of a thread, by address ---- */
+
+/* Takes out what lies below `sp` on the same mapping: frames that are gone without having returned
+ * (longjmp, an exception), or a coroutine's. */
+static void drop_below(struct thread *t, uintptr_t sp) {
     uintptr_t low, high;
+    int32_t *link = &t->top_probe;
+    if (!*link || probe_table[*link - 1].sp_after >= sp)
+        return;
     thread_stack(&low, &high);
-    while (t->top_probe) {
-        struct probe *p = &probe_table[t->top_probe - 1];
-        bool on_this_stack = low <= p->sp_after && p->sp_after <= high;
-        if (!on_this_stack || p->sp_after >= sp)
-            return;
-        t->top_probe = p->below;
-        atomic_store(&p->taken, 0);
+    while (*link && probe_table[*link - 1].sp_after < sp) {
+        int32_t index = *link - 1;
+        struct probe *p = &probe_table[index];
+        if (low <= p->sp_after && p->sp_after <= high) {
+            *link = p->below;
+            let_go(index);
+        } else {
+            link = &p->below;
+        }
     }
 }
 
-static int32_t take(void) {
+static int32_t take_if(enum probe_state state) {
     static _Atomic uint32_t hint;
     uint32_t start = atomic_fetch_add_explicit(&hint, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < PROBE_COUNT; i++) {
-        uint32_t at = (start + i) % PROBE_COUNT, no = 0;
-        if (!atomic_load_explicit(&probe_table[at].taken, memory_order_relaxed) &&
-            atomic_compare_exchange_strong(&probe_table[at].taken, &no, 1))
-            return (int32_t)at;
+        uint32_t at = (start + i) % PROBE_COUNT, was = state;
+        if (atomic_load_explicit(&probe_table[at].state, memory_order_relaxed) != was ||
+            (state == PROBE_LOOSE && may_return((int32_t)at)) ||
+            !atomic_compare_exchange_strong(&probe_table[at].state, &was, PROBE_LISTED))
+            continue;
+        return (int32_t)at;
     }
     return -1;
 }
 
-/* Probes of the same return slot are one behind the other when the slot holds the stub of the
- * first; otherwise their frames are gone and another call has taken the place. */
+/* Probes of the same return slot are one behind the other when the slot leads to the first;
+ * otherwise their frames are gone and another call has taken the place. */
 static void drop_replaced(int32_t *link, uintptr_t sp_after, const void *now) {
-    if (*link && now == stub(*link - 1))
-        return;
-    while (*link && probe_table[*link - 1].sp_after == sp_after) {
+    while (*link && probe_table[*link - 1].sp_after == sp_after && !leads_to(now, *link - 1)) {
         struct probe *p = &probe_table[*link - 1];
         *link = p->below;
-        atomic_store(&p->taken, 0);
+        atomic_store(&p->state, PROBE_FREE);
     }
 }
 
 bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data) {
     struct thread *t = &thread_self;
     uintptr_t sp_after = (uintptr_t)(return_slot + 1);
-    drop_stale(t, dead_below);
+    drop_below(t, dead_below);
     int32_t *link = &t->top_probe;
     while (*link && probe_table[*link - 1].sp_after < sp_after)
         link = &probe_table[*link - 1].below;
     drop_replaced(link, sp_after, *return_slot);
-    int32_t index = take();
-    if (index < 0) {
+    int32_t index = take_if(PROBE_FREE);
+    if (index < 0 && (index = take_if(PROBE_LOOSE)) < 0) {
         process_table_full(TABLE_RETURN_PROBES);
         return false;
     }
@@ -86,28 +151,26 @@ bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *functio
     p->sp_after = sp_after;
     p->function = function;
     p->data = data;
+    atomic_store(&p->returning, 0);
     p->below = *link;
     *link = index + 1;
-    *return_slot = stub(index);
+    __atomic_store_n(return_slot, stub(index), __ATOMIC_RELEASE);
     return true;
 }
 
 uintptr_t probe_returned(uint64_t index, struct probe_result *r, uintptr_t sp_after) {
     struct thread *t = &thread_self;
     struct probe p = probe_table[index];
+    drop_below(t, sp_after);
     int32_t *link = &t->top_probe;
-    while (*link && *link != (int32_t)index + 1) {
-        int32_t inner = *link; /* deeper frames that never returned */
-        if (probe_table[inner - 1].sp_after > sp_after) {
-            link = &probe_table[inner - 1].below;
-            continue;
-        }
-        *link = probe_table[inner - 1].below;
-        atomic_store(&probe_table[inner - 1].taken, 0);
-    }
-    if (*link)
-        *link = probe_table[index].below;
-    atomic_store(&probe_table[index].taken, 0);
+    while (*link && *link != (int32_t)index + 1 && probe_table[*link - 1].sp_after <= sp_after)
+        link = &probe_table[*link - 1].below;
+    bool own = *link == (int32_t)index + 1;
+    if (own)
+        *link = p.below;
+    uint32_t listed = PROBE_LISTED;
+    if (own || !atomic_compare_exchange_strong(&probe_table[index].state, &listed, PROBE_RETURNED))
+        atomic_store(&probe_table[index].state, PROBE_FREE);
     p.function(p.data, sp_after, p.returns_to, r);
     return (uintptr_t)p.returns_to;
 }
@@ -115,8 +178,8 @@ uintptr_t probe_returned(uint64_t index, struct probe_result *r, uintptr_t sp_af
 void probe_thread_ends(void) {
     struct thread *t = &thread_self;
     while (t->top_probe) {
-        struct probe *p = &probe_table[t->top_probe - 1];
-        t->top_probe = p->below;
-        atomic_store(&p->taken, 0);
+        int32_t index = t->top_probe - 1;
+        t->top_probe = probe_table[index].below;
+        let_go(index);
     }
 }

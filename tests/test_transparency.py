@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from laboratory import compile_c, lines
+
 PROGRAMS = {}  # name: (language, functions that are hooked, program)
 
 PROGRAMS["exception"] = ("c++", ["outer_cpp", "a"], r"""
@@ -132,6 +134,68 @@ static void look(void) { void *f[30]; int n = backtrace(f, 30); char **s = backt
     printf("saw %d\n", mains); }
 int main(void) { call_back(1, look); return 0; }""")
 
+COROUTINES = r"""
+#include <ucontext.h>
+int call_back(int, void (*)(void));
+enum { N = 16, STACK = 65536, THREADS = %d };
+static struct coroutine { ucontext_t self, *back; int done, busy, at; } co[N];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int left = N, sum;
+static __thread struct coroutine *now;
+__attribute__((noinline)) static struct coroutine *current(void) { __asm__ volatile("" ::: "memory"); return now; }
+static void yield(void) { struct coroutine *c = current(); swapcontext(&c->self, c->back); }
+static void routine(void) {
+    for (int i = 0; i < 100; i++) { call_back(1, yield); __atomic_fetch_add(&sum, a(1), __ATOMIC_SEQ_CST); }
+    current()->done = 1; setcontext(current()->back);
+}
+static struct coroutine *take(unsigned *turn) {
+    struct coroutine *c = NULL; pthread_mutex_lock(&lock);
+    for (int i = 0; i < N && !c; i++) { struct coroutine *t = &co[(*turn += 5) %% N]; if (!t->busy && !t->done) { c = t; c->busy = 1; } }
+    pthread_mutex_unlock(&lock); return c;
+}
+static void *worker(void *x) {
+    ucontext_t mine; unsigned turn = (unsigned)(long)x;
+    while (__atomic_load_n(&left, __ATOMIC_SEQ_CST)) {
+        struct coroutine *c = take(&turn); if (!c) continue;
+        c->back = &mine; now = c; swapcontext(&mine, &c->self); now = NULL;
+        for (int i = 0; i < 100; i++) a(0);
+        pthread_mutex_lock(&lock); c->busy = 0; left -= c->done; pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+int main(void) {
+    static char stacks[N][STACK];
+    for (int i = 0; i < N; i++) { getcontext(&co[i].self); co[i].self.uc_stack = (stack_t){.ss_sp = stacks[i], .ss_size = STACK}; makecontext(&co[i].self, routine, 0); }
+    pthread_t h[THREADS]; for (long i = 1; i < THREADS; i++) pthread_create(&h[i], NULL, worker, (void *)i);
+    worker(NULL); for (int i = 1; i < THREADS; i++) join(h[i]);
+    printf("sum %%d\n", sum); return 0;
+}"""
+PROGRAMS["coroutines"] = ("c", ["call_back", "a"], COROUTINES % 1)
+PROGRAMS["coroutines-that-change-threads"] = ("c", ["call_back", "a"], COROUTINES % 4)
+PROGRAMS["handler-above-the-frames"] = ("c", ["call_back", "a"], r"""
+int call_back(int, void (*)(void));
+static volatile int seen;
+static void handler(int s) { for (int i = 0; i < 1500; i++) seen += a(s) == s; }
+static void raiser(void) { raise(SIGUSR2); }
+static void deeper(void) { call_back(1, raiser); }
+int main(void) { /* its alternative stack lies above all that it interrupts, on the same mapping */
+    char alternative[65536]; stack_t st = {.ss_sp = alternative, .ss_size = sizeof alternative}; sigaltstack(&st, NULL);
+    struct sigaction on = {.sa_handler = handler, .sa_flags = SA_ONSTACK}; sigaction(SIGUSR2, &on, NULL);
+    a(0); call_back(1, deeper); printf("seen %d\n", seen); return 0;
+}""")
+PROGRAMS["exceptions-from-many-depths"] = ("c++", ["outer_cpp", "a"], r"""
+extern "C" { int a(int); }
+#include <cstdio>
+#include <stdexcept>
+int outer_cpp(int, void (*)());
+static int depth, goal, live;
+struct Counted { Counted() { live++; } ~Counted() { live--; } };
+static void deeper() { Counted c; if (++depth < goal) outer_cpp(1, deeper); else if (goal % 3) throw std::runtime_error("thrown"); }
+int main() {
+    for (int i = 0; i < 60; i++) { depth = 0; goal = 10 + i * 5; try { outer_cpp(1, deeper); } catch (const std::exception &) { if (live) return 1; } a(1); }
+    printf("caught all %d\n", a(1)); return 0;
+}""")
+
 LIBRARY = r"""
 #ifdef __cplusplus
 int outer_cpp(int x, void (*f)()) { f(); return x; }
@@ -145,7 +209,6 @@ def build(lab, name):
     (folder / "back.c").write_text("int call_back(int x, void (*f)(void)) { f(); return x; }\n")
     (folder / "plug.c").write_text("int b(int); int plug(int x) { return b(x) + 100; }\n")
     (folder / "cpp.cc").write_text(LIBRARY)
-    from laboratory import compile_c
     compile_c(folder / "libback.so", [folder / "back.c"], "-shared", "-fPIC", "-fexceptions")
     compile_c(folder / "libplug.so", [folder / "plug.c"], "-shared", "-fPIC", f"-L{lab.library.parent}", "-lt",
               f"-Wl,-rpath,{lab.library.parent}")
@@ -178,6 +241,18 @@ def test_behaves_as_without_the_shim(lab, name):
     assert r.stdout.splitlines()[:len(without.stdout.splitlines())] == without.stdout.splitlines() and without.stdout, r
     assert r.steps["reach enter0"] == "done" and all(fault["fired"] for fault in r.faults), r
     assert without.returncode == 0 and r.verdict == "clean", r
+
+
+def test_recursion_deeper_than_the_pool_of_return_probes_is_an_error_and_no_harm(lab):
+    (lab.folder / "deep.c").write_text("int through(int (*f)(int), int n) { return f(n) + 1; }\n")
+    compile_c(lab.folder / "libdeep.so", [lab.folder / "deep.c"], "-shared", "-fPIC")
+    r = lab.run('plan: deep\npoints: {t: {hook: "call:libdeep.so!through", side: return}}\nsteps: [reach t]\n', """
+int through(int (*)(int), int);
+static int deeper(int n) { return n ? through(deeper, n - 1) : 0; }
+int main(void) { int n = deeper(10000); printf("%d %d\\n", n, deeper(20)); return 0; }""",
+                f"-L{lab.folder}", "-ldeep", f"-Wl,-rpath,{lab.folder}")
+    assert lines(r) == ["10000 20"], r
+    assert r.verdict == "error" and "return probes" in r.reason and r.steps["reach t"] == "done", r
 
 
 def test_the_preload_is_the_ranks_own_and_no_childs(lab):

@@ -61,7 +61,9 @@ probe_common:
         mov     8(%rbp), %rdi           /* index */
         imul    $ENTRY_BYTES, %rdi, %rax
         lea     probe_table(%rip), %rdx
-        mov     (%rdx,%rax), %rax
+        add     %rax, %rdx
+        mov     (%rdx), %rax
+        movl    $1, 40(%rdx)            /* returning: before the slot ceases to tell */
         mov     %rax, 8(%rbp)           /* from here on the frame unwinds like any other */
         mov     arch_save_bytes(%rip), %rax
         sub     %rax, %rsp
