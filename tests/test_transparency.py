@@ -126,6 +126,15 @@ int main(void) {
     }
     printf("sum right %d\n", a(1)); return 0;
 }""")
+PROGRAMS["more-threads-than-rings"] = ("c", ["a", "b"], r"""
+static pthread_barrier_t all;
+static void *t(void *x) { a(1); pthread_barrier_wait(&all); b(1); return x; }
+int main(void) {
+    static pthread_t h[300]; pthread_barrier_init(&all, NULL, 300);
+    for (int i = 0; i < 300; i++) h[i] = go(t);
+    for (int i = 0; i < 300; i++) join(h[i]);
+    puts("all ran"); return 0;
+}""")
 PROGRAMS["backtrace"] = ("c", ["call_back"], r"""
 #include <execinfo.h>
 int call_back(int, void (*)(void));
