@@ -223,6 +223,33 @@ static void check_role_of_point(struct check *k, int i) {
                   p->step[armed].line);
 }
 
+static bool is_one_of(const char *name, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(name, *list) == 0)
+            return true;
+    return false;
+}
+
+/* The return of a call is seen by putting another return address in the place of its own. */
+static void check_return(struct check *k, int i) {
+    static const char *const twice[] = {"setjmp",     "_setjmp", "sigsetjmp",  "__sigsetjmp",
+                                        "_sigsetjmp", "vfork",   "getcontext", NULL};
+    static const char *const looks[] = {"dlopen", "dlmopen", "dlsym", "dlvsym", NULL};
+    const struct plan_point *point = &k->plan->point[i];
+    bool outer = false;
+    for (int n = 0; n < k->plan->n_points; n++)
+        outer |= k->plan->point[n].within == i;
+    if (point->hook != HOOK_CALL || (point->side == SIDE_ENTER && !outer))
+        return;
+    const char *what = outer ? "nothing can be within it" : "only its side: enter can be a point";
+    if (is_one_of(point->function, twice))
+        REFUSE_AT(k, point, "%s: %s may return more than once from one call, so %s", point->name,
+                  point->function, what);
+    if (is_one_of(point->function, looks))
+        REFUSE_AT(k, point, "%s: %s finds its caller by its return address, so %s", point->name,
+                  point->function, what);
+}
+
 static void check_point(struct check *k, int i) {
     const struct plan_point *point = &k->plan->point[i];
     if (!is_used(k->plan, i))
@@ -236,6 +263,7 @@ static void check_point(struct check *k, int i) {
                   point->name, hook_names[point->hook].name);
     check_rank(k, point->rank, point->line, point->column);
     check_side(k, point);
+    check_return(k, i);
     check_words_of_gates(k, i);
     check_after(k, i);
     check_within(k, i);

@@ -62,6 +62,18 @@ static const struct {
     {POINTS "  p: {hook: 'call:*!f', rank: 0, within: q}\n  q: {hook: 'call:*!g', rank: 1}\n"
             "steps: [reach p]\n",
      0, ":3:3: p is on rank 0 within q, which is on rank 1"},
+    /* calls whose return address must stay as it is */
+    {POINTS "  p: {hook: 'call:*!_setjmp', side: return}\nsteps: [reach p]\n", 0,
+     ":3:3: p: _setjmp may return more than once from one call, so only its side: enter"},
+    {POINTS "  p: {hook: 'call:*!vfork', side: asleep}\nsteps: [reach p]\n", 0,
+     ":3:3: p: vfork may return more than once"},
+    {POINTS "  x: {hook: 'call:*!dlopen'}\n  p: {hook: 'call:*!f', within: x}\nsteps: [reach p]\n",
+     0, ":3:3: x: dlopen finds its caller by its return address, so nothing can be within it"},
+    {POINTS "  p: {hook: 'call:*!dlsym', side: return}\nsteps: [reach p]\n", 0,
+     ":3:3: p: dlsym finds its caller"},
+    {POINTS "  p: {hook: 'call:*!dlopen'}\nsteps: [reach p]\n", 0, ""},
+    {POINTS "  p: {hook: 'call:*!setjmp'}\nsteps: [reach p]\n", 0, ""},
+    {POINTS "  p: {hook: 'call:*!longjmp', side: return}\nsteps: [reach p]\n", 0, ""},
     /* rule 17: unknown rank */
     {POINTS "  p: {hook: thread.exit, rank: 2}\nsteps: [reach p]\n", 2,
      ":3:3: rank 2 does not exist: the job has ranks 0 to 1"},
