@@ -1,6 +1,6 @@
 """Deliberately wrong engines. Each is a small change to a copy of the sources and the rule's test that must fail
 on it. A change that no longer finds its place in the source is itself a failure: bring it up to date."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 STEPS, STEPS_H, ENGINE, PROCESS = "harness/board/steps.c", "harness/board/steps.h", "shims/engine.c", "shims/process.c"
 STEP_RULES = "harness/board/steps.h"
@@ -17,6 +17,7 @@ class Wrong:
     file: str
     edits: list   # (text as it stands in the file, text instead), each found exactly once; blanks and newlines alike
     caught_by: str  # file::test
+    also: dict = field(default_factory=dict)  # more files to change: {file: edits}
 
 
 WRONG = [
@@ -74,7 +75,8 @@ WRONG = [
         ("(s && !steps_armed(b, s, i)) || !has_role(p->role) ||", "(s && !steps_armed(b, s, i)) ||"),
         ("if (p->nth && n != p->nth)\n        return;\n    if (p->side", "if (!has_role(p->role) || (p->nth && n != p->nth))\n"
          "        return;\n    if (p->side")],
-        f"{RULES}::test_step_09_nth_of_a_role_counts_that_threads_arrivals"),
+        f"{RULES}::test_step_09_nth_of_a_role_counts_that_threads_arrivals",
+        {"shims/idle.c": [("steps_armed_at(p, next) && !is_someone_elses(p->role);", "steps_armed_at(p, next);")]}),
     Wrong("nth within a call goes on counting at the next entry", ENGINE, [
         ("epoch = epoch << 20 | (t->inside[p->within].entry & 0xfffff);", "epoch = epoch << 20;")],
         f"{RULES}::test_step_09_nth_within_counts_afresh_at_each_entry"),

@@ -39,17 +39,18 @@ def make(folder):
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name.replace(" ", "-"))
 def test_the_rules_test_fails_on_a_wrong_engine(copy, wrong, tmp_path):
-    source = copy / wrong.file
-    right = source.read_text()
-    text = right
-    for old, new in wrong.edits:
-        place = re.compile(r"\s+".join(map(re.escape, old.split())))  # wherever the lines are broken
-        found = place.findall(text)
-        assert len(found) == 1, f"{wrong.file} has {len(found)} places that read:\n{old}"
-        text = text.replace(found[0], new)
-    assert text != right
+    right = {}
     try:
-        source.write_text(text)
+        for file, edits in {wrong.file: wrong.edits, **wrong.also}.items():
+            right[file] = (copy / file).read_text()
+            text = right[file]
+            for old, new in edits:
+                place = re.compile(r"\s+".join(map(re.escape, old.split())))  # wherever the lines are broken
+                found = place.findall(text)
+                assert len(found) == 1, f"{file} has {len(found)} places that read:\n{old}"
+                text = text.replace(found[0], new)
+            assert text != right[file]
+            (copy / file).write_text(text)
         make(copy)
         run = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "--tb=line",
@@ -57,4 +58,5 @@ def test_the_rules_test_fails_on_a_wrong_engine(copy, wrong, tmp_path):
             env={**os.environ, "HOLDPOINT": str(copy / "build" / "holdpoint")}, timeout=300, check=False)
         assert run.returncode == 1 and "1 failed" in run.stdout, f"{wrong.caught_by} did not fail:\n{run.stdout[-3000:]}"
     finally:
-        source.write_text(right)
+        for file, text in right.items():
+            (copy / file).write_text(text)
