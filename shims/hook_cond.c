@@ -110,10 +110,13 @@ static void woke(struct waiting *w, int result) {
     EXPORTED int name parameters {                                                                 \
         if (!lock_interest())                                                                      \
             return name##_original arguments;                                                      \
-        struct waiting w = {                                                                       \
-            .call = {.object = c, .kind = LOCK_CONDITION, .waiting = how, .mutex = m},             \
-            .caller = __builtin_return_address(0),                                                 \
-            .sp = (uintptr_t)__builtin_frame_address(0)};                                          \
+        struct waiting w = {.call = {.object = c,                                                  \
+                                     .kind = LOCK_CONDITION,                                       \
+                                     .waiting = how,                                               \
+                                     .mutex = m,                                                   \
+                                     .frame = __builtin_frame_address(0)},                         \
+                            .caller = __builtin_return_address(0),                                 \
+                            .sp = (uintptr_t)__builtin_frame_address(0)};                          \
         int result;                                                                                \
         waits(&w);                                                                                 \
         pthread_cleanup_push(cancelled, &w);                                                       \

@@ -194,10 +194,12 @@ __attribute__((constructor)) static void constructor(void) {
     EXPORTED int name parameters {                                                                 \
         if (!lock_interest())                                                                      \
             return name##_original arguments;                                                      \
-        struct asking k = {                                                                        \
-            .call = {.object = (const void *)(uintptr_t)l, .kind = lock_kind, .waiting = how},     \
-            .caller = __builtin_return_address(0),                                                 \
-            .sp = (uintptr_t)__builtin_frame_address(0)};                                          \
+        struct asking k = {.call = {.object = (const void *)(uintptr_t)l,                          \
+                                    .kind = lock_kind,                                             \
+                                    .waiting = how,                                                \
+                                    .frame = __builtin_frame_address(0)},                          \
+                           .caller = __builtin_return_address(0),                                  \
+                           .sp = (uintptr_t)__builtin_frame_address(0)};                           \
         int result;                                                                                \
         return asks(&k, &result) ? result : answered(&k, name##_original arguments);               \
     }

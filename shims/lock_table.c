@@ -218,9 +218,12 @@ static void end_wait(const struct lock_call *c) {
     set_wait(&c->thread->wait, c->object_before, c->mutex_before, c->kind_before, c->timed_before);
 }
 
+_Static_assert((int)UNWIND_REMEMBERED == (int)BOARD_LOCK_FRAMES, "one stack");
 static void note_stack(struct lock_call *c) {
+    if (!c->frame)
+        return;
     thread_self.in_locks++;
-    unwind_addresses(c->pc, BOARD_LOCK_FRAMES);
+    unwind_remembered(c->pc, c->frame);
     thread_self.in_locks--;
 }
 
@@ -228,8 +231,7 @@ void lock_table_asks(struct lock_call *c) {
     c->thread = self();
     if (!c->thread)
         return;
-    if (c->kind != LOCK_JOIN)
-        note_stack(c);
+    note_stack(c);
     if (c->waiting != WAIT_NEVER)
         begin_wait(c);
 }

@@ -25,6 +25,8 @@ struct lock_call {
     enum lock_kind kind;
     enum lock_waiting waiting;
     const void *mutex; /* condition variables: the mutex */
+    const void
+        *frame; /* of the exported function that the program called; NULL: no stack is kept */
     /* the table's own notes */
     struct board_thread *thread; /* NULL: not tracked */
     bool released;               /* the mutex was released for the wait */

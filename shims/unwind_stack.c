@@ -1,6 +1,7 @@
 /* Stacks of the calling thread. */
 #include "unwind_stack.h"
 #include "objects.h"
+#include "thread.h"
 
 #include <unwind.h>
 
@@ -61,6 +62,60 @@ void unwind_addresses(uint64_t *pc, uint32_t max) {
     _Unwind_Backtrace(collect_address, &w);
     if (w.n < max)
         pc[w.n] = 0;
+}
+
+/* ---- stacks that were walked before ---- */
+
+enum { REMEMBERED_STACKS = 4 };
+struct remembered {
+    uint32_t n, depth;
+    bool whole; /* every frame is where its return address says */
+    const uintptr_t *slot[UNWIND_REMEMBERED];
+    uintptr_t value[UNWIND_REMEMBERED];
+};
+static __thread struct remembered walked[REMEMBERED_STACKS];
+static __thread uint32_t next_walked;
+
+static _Unwind_Reason_Code collect_slot(struct _Unwind_Context *c, void *closure) {
+    struct remembered *w = closure;
+    int before_instruction = 0;
+    uintptr_t ip = _Unwind_GetIPInfo(c, &before_instruction);
+    if (!ip || w->depth++ > MAX_DEPTH)
+        return _URC_END_OF_STACK;
+    if (ip >= (uintptr_t)__ehdr_start && ip < (uintptr_t)etext)
+        return _URC_NO_REASON;
+    w->slot[w->n] = (const uintptr_t *)_Unwind_GetCFA(c) - 1; /* see look_for_owner */
+    w->whole &= !before_instruction && *w->slot[w->n] == ip;
+    w->value[w->n++] = before_instruction ? ip + 1 : ip;
+    return w->n == UNWIND_REMEMBERED ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* The slots lie on this thread's stack above `frame`, so they can be read. */
+static bool is_same(const struct remembered *w, const uintptr_t *first, uintptr_t high) {
+    if (!w->whole || !w->n || w->slot[0] != first || (uintptr_t)w->slot[w->n - 1] >= high)
+        return false;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (*w->slot[i] != w->value[i])
+            return false;
+    return true;
+}
+
+void unwind_remembered(uint64_t *pc, const void *frame) {
+    uintptr_t low, high;
+    const uintptr_t *first = (const uintptr_t *)frame + 1; /* above the saved frame pointer */
+    const struct remembered *found = NULL;
+    thread_stack(&low, &high);
+    for (uint32_t i = 0; i < REMEMBERED_STACKS && !found; i++)
+        if (is_same(&walked[i], first, high))
+            found = &walked[i];
+    if (!found) {
+        struct remembered *w = &walked[next_walked++ % REMEMBERED_STACKS];
+        *w = (struct remembered){.whole = true};
+        _Unwind_Backtrace(collect_slot, w);
+        found = w;
+    }
+    for (uint32_t i = 0; i < UNWIND_REMEMBERED; i++)
+        pc[i] = i < found->n ? found->value[i] - 1 : 0;
 }
 
 static _Unwind_Reason_Code look_for_handler(struct _Unwind_Context *c, void *closure) {

@@ -8,6 +8,11 @@ uint32_t unwind_stack(struct board_frame *frame, uint32_t max);
 /* The same as code addresses, at most `max`; a 0 follows the last when there is room. Cheaper: it
  * looks nothing up. */
 void unwind_addresses(uint64_t *pc, uint32_t max);
+/* The same, for a hook that is called over and over from few places: UNWIND_REMEMBERED addresses.
+ * `frame`: of the hook's exported function, __builtin_frame_address(0). A stack that was walked
+ * before is known again by its return addresses, each where it was. */
+enum { UNWIND_REMEMBERED = 8 };
+void unwind_remembered(uint64_t *pc, const void *frame);
 /* True when a signal handler is on this thread's stack. */
 bool unwind_in_signal_handler(void);
 /* The innermost return address outside a sanitizer's runtime and outside the shim, or NULL. */

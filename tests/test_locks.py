@@ -359,6 +359,21 @@ int main(void) {
     assert lines(r) == ["1"] * 4 and r.verdict == "clean", (r, r.findings)
 
 
+def test_a_mutex_does_not_become_a_cancellation_point(lab):
+    r = lab.run(BLOCKED + "detect: [locks]\n", takes(*TAKES["mutex"]) + """
+static _Atomic int ready, got, gave;
+static pthread_mutex_t k = PTHREAD_MUTEX_INITIALIZER;
+static void *t(void *x) {
+    while (!ready) { }
+    pthread_mutex_lock(&k); got = 1; pthread_mutex_unlock(&k); gave = 1; pthread_testcancel(); got = 2; return x;
+}
+int main(void) {
+    pthread_t h = go(t); pthread_cancel(h); ready = 1; join(h); printf("%d %d\\n", got, gave);
+    pthread_t f = go(owner); nap(50); pthread_t s = go(other); join(f); join(s); return 0;
+}""")
+    assert "1 1" in lines(r) and blocked_step(r, "reach b"), r
+
+
 def test_locks_in_fork_children_that_are_let_in(lab):
     r = lab.run("plan: follow\nfollow: children\ndetect: [locks]\n", """
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
