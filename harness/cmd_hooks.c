@@ -82,44 +82,18 @@ static const struct module_slots *definer(const struct modules *all, const char 
     return NULL;
 }
 
-/* How a hook other than call: gets control. NULL function: it is part of libc, which is always
- * there. */
-static const struct way {
-    const char *how, *function;
-} ways[HOOK_COUNT] = {
-    [HOOK_PMIX_FENCE_NB] = {"way 1: our own PMIx_Fence_nb comes before the original",
-                            "PMIx_Fence_nb"},
-    [HOOK_PMIX_FENCE_CALLBACK] = {"way 4: the callback given to PMIx_Fence_nb is wrapped",
-                                  "PMIx_Fence_nb"},
-    [HOOK_PROCESS_EXEC] = {"way 1: our own execve and its like come before libc's", NULL},
-    [HOOK_PROCESS_EXIT] = {"way 1: our own exit and _exit, and libc's exit handlers", NULL},
-    [HOOK_PROCESS_FORK] = {"way 1: our own fork comes before libc's", NULL},
-    [HOOK_THREAD_EXIT] = {"way 4: the start routine given to pthread_create is wrapped", NULL},
-    [HOOK_THREAD_START] = {"way 4: the start routine given to pthread_create is wrapped", NULL},
-};
-
-static bool may_load_pmix(const struct modules *all) {
-    for (size_t i = 0; i < all->n; i++)
-        if (strncmp(all->m[i].file, "libmpi.so", 9) == 0 ||
-            strncmp(all->m[i].file, "libopen-pal.so", 14) == 0)
-            return true;
-    return false;
-}
-
+/* How a hook other than call: gets control of this program. */
 static void print_way(const struct modules *all, int hook) {
-    const struct way *w = &ways[hook];
-    printf("%-22s ", hook_names[hook].name);
-    const struct module_slots *by = w->function ? definer(all, w->function) : NULL;
-    if (!w->function)
-        printf("%s\n", w->how ? w->how : "by its own shim");
+    const struct hook_name *h = &hook_names[hook];
+    const struct module_slots *by = *h->function ? definer(all, h->function) : NULL;
+    printf("%-22s ", h->name);
+    if (!*h->function)
+        printf("%s\n", h->way);
     else if (by)
-        printf("%s (defined in %s)\n", w->how, by->file);
-    else if (may_load_pmix(all))
-        printf("%s, once Open MPI has loaded libpmix (it is not linked to the program)\n", w->how);
+        printf("%s (defined in %s)\n", h->way, by->file);
     else
-        printf("not reached: neither the program nor a library of its own has %s; a plugin that it "
-               "loads may\n",
-               w->function);
+        printf("%s, once a module that has %s is loaded: none of the program's own has it\n",
+               h->way, h->function);
 }
 
 static const struct slot_import *import_of(const struct module_slots *m, const char *function) {

@@ -5,8 +5,8 @@
 
 const struct hook_name hook_names[HOOK_COUNT] = {
 #define ATTR(name, id, type, what)
-#define HOOK(name, id, sides, traits, attributes, what)                                            \
-    [HOOK_##id] = {name, sides, traits, attributes, what},
+#define HOOK(name, id, sides, traits, attributes, what, way, function)                             \
+    [HOOK_##id] = {name, sides, traits, attributes, what, way, function},
 #include "../shims/hooks.def"
 #undef HOOK
 #undef ATTR
@@ -14,7 +14,7 @@ const struct hook_name hook_names[HOOK_COUNT] = {
 
 const struct attribute_name attribute_names[ATTR_COUNT] = {
 #define ATTR(name, id, type, what) [ATTR_##id] = {name, type, what},
-#define HOOK(name, id, sides, traits, attributes, what)
+#define HOOK(name, id, sides, traits, attributes, what, way, function)
 #include "../shims/hooks.def"
 #undef HOOK
 #undef ATTR

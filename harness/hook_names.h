@@ -6,7 +6,8 @@
 #include "board/board.h"
 
 struct hook_name {
-    const char *name, *sides, *traits, *attributes, *what; /* as in shims/hooks.def */
+    const char *name, *sides, *traits, *attributes, *what, *way,
+        *function; /* as in shims/hooks.def */
 };
 struct attribute_name {
     const char *name;

@@ -27,7 +27,7 @@ static bool match_caller(uint32_t pattern, const struct arrival *a) {
 static bool match_attribute(const struct board *b, const struct board_filter *f,
                             const struct arrival *a) {
     static const enum attr_type type[] = {
-#define HOOK(name, id, sides, traits, attrs, what)
+#define HOOK(name, id, sides, traits, attrs, what, way, function)
 #define ATTR(name, id, type, what) type,
 #include "hooks.def"
 #undef HOOK

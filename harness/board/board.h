@@ -41,7 +41,7 @@ enum {
 
 /* Hooks, by the line of shims/hooks.def that describes them. */
 enum hook_id {
-#define HOOK(name, id, sides, traits, attrs, what) HOOK_##id,
+#define HOOK(name, id, sides, traits, attrs, what, way, function) HOOK_##id,
 #define ATTR(name, id, type, what)
 #include "../../shims/hooks.def"
 #undef HOOK
@@ -51,7 +51,7 @@ enum hook_id {
 
 /* Attributes of an event that a filter may look at. */
 enum attr_id {
-#define HOOK(name, id, sides, traits, attrs, what)
+#define HOOK(name, id, sides, traits, attrs, what, way, function)
 #define ATTR(name, id, type, what) ATTR_##id,
 #include "../../shims/hooks.def"
 #undef HOOK
