@@ -180,8 +180,7 @@ static int print_program(const char *name, bool list_all) {
         for (int i = 0; i < HOOK_COUNT; i++)
             if (i != HOOK_CALL)
                 print_way(&all, i);
-        printf("%-22s way 2: relocation slots, of the modules that are loaded later too\n",
-               "call:MODULE!FUNCTION");
+        printf("%-22s %s\n", "call:MODULE!FUNCTION", hook_names[HOOK_CALL].way);
     }
     for (size_t i = 0; i < all.n; i++) {
         if (list_all)
