@@ -150,6 +150,17 @@ int main(void) { pthread_t s = go(sleeper), t = go(other); join(s); join(t); ret
     assert found["owner"]["point"] == "a" and functions(found["owner"]["acquisition"])[0] == "sleeper", found
 
 
+def test_step_13_blocked_on_the_way_out_of_a_condition_wait(lab):
+    r = lab.run(BLOCKED, CONDITION.replace("take();", "c(1); take();").replace("AFTER", "b(1)") + """
+static void *teller(void *x) {
+    nap(200); take(); told = 1; pthread_cond_signal(&cond); a(1); pthread_mutex_unlock(&m); return x;
+}
+int main(void) { pthread_t s = go(sleeper), t = go(teller); join(s); join(t); return 0; }""")
+    found = blocked_step(r, "reach b")
+    assert found["lock"] == "mutex" and "sleeper" in functions(found["waiter"]["stack"]), found
+    assert functions(found["owner"]["acquisition"])[:2] == ["take", "teller"], found
+
+
 def test_step_02_asleep_in_a_condition_wait(lab):
     r = lab.run("""
 plan: asleep
@@ -465,3 +476,50 @@ void free(void *p) { LOCKED(__libc_free(p)); }
     r = lab.run(BLOCKED + "detect: [locks, deadlock]\n", takes(*TAKES["mutex"]) + MAIN, allocator,
                 f"-Wl,-rpath,{lab.folder}")
     assert blocked_step(r, "reach b")["lock"] == "mutex" and not r.findings, (r, r.findings)
+
+
+def test_an_exit_raced_with_a_teardown(lab):
+    """The example at the end of semantics.md, Steps, with calls of a library in place of connections and destructors."""
+    source = lab.folder / "ipc.c"
+    source.write_text("""
+#include <pthread.h>
+static pthread_mutex_t loop = PTHREAD_MUTEX_INITIALIZER, waiter = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
+static int posted;
+void teardown(void) {
+    pthread_mutex_lock(&loop); pthread_mutex_unlock(&loop);
+    pthread_mutex_lock(&waiter); pthread_mutex_unlock(&waiter);
+}
+void leave(void) {
+    pthread_mutex_lock(&loop); posted = 1; while (posted) pthread_cond_wait(&done, &loop); pthread_mutex_unlock(&loop);
+}
+void serve(void) { pthread_mutex_lock(&loop); posted = 0; pthread_cond_broadcast(&done); pthread_mutex_unlock(&loop); }
+""")
+    library = compile_c(lab.folder / "libipc.so", [source], "-shared", "-fPIC")
+    r = lab.run("""
+plan: exit-during-teardown
+roles:
+  loop:    {at: "call:libipc.so!teardown"}
+  exiting: {at: "call:libipc.so!leave"}
+points:
+  tearing: {hook: "call:libipc.so!teardown"}
+  at_exit: {hook: "call:libipc.so!leave", role: exiting}
+  at_lock: {hook: lock.acquire, role: loop, within: tearing, nth: 2}
+  waiting: {hook: cond.wait,    role: exiting, within: at_exit, side: asleep}
+steps:
+  - reach at_exit
+  - reach at_lock
+  - pass  at_exit
+  - reach waiting
+  - pass  at_lock
+timeout: 5s
+detect: [locks, deadlock]
+""", """
+void teardown(void), leave(void), serve(void);
+static void *exits(void *x) { leave(); say("left"); return x; }
+int main(void) {
+    pthread_t h = go(exits); teardown(); say("torn down"); serve(); join(h); return 0;
+}""", library, f"-Wl,-rpath,{lab.folder}")
+    in_order(r, "torn down", "left")
+    assert r.verdict == "clean" and not r.findings, (r, r.findings)
+    assert [step["state"] for step in r.trial["steps"]] == ["done"] * 5, r.trial["steps"]
