@@ -312,18 +312,6 @@ static bool read_switches(pid_t pid, pid_t tid, uint64_t *switches) {
     return found;
 }
 
-/* A thread that we hold ourselves sleeps too, but not in the program's call. */
-static bool is_held_by_us(const struct watch *w, board_party party) {
-    const struct board_seq *all = board_seqs(w->b);
-    for (uint32_t i = 0; i < w->b->n_seqs; i++)
-        for (uint32_t c = 0; c < w->b->n_claims; c++)
-            if (atomic_load(&all[i].claim[c].owner) == party &&
-                atomic_load(&all[i].claim[c].standing) == 1 &&
-                !steps_released(w->b, &all[i], (uint16_t)c))
-                return true;
-    return false;
-}
-
 /* True: two looks, at least 1 ms apart, found it sleeping and it did not wake between them. */
 static bool is_asleep(struct watch *w, const struct board_sleeper *s, struct watch_look *l,
                       uint64_t now) {
@@ -339,7 +327,7 @@ static bool is_asleep(struct watch *w, const struct board_sleeper *s, struct wat
     pid_t pid = (pid_t)atomic_load(&board_slots(w->b)[slot].pid);
     pid_t tid = (pid_t)board_party_tid(party);
     looked.asleep = tree_read(pid, tid, &thread) && thread.state == 'S' &&
-                    read_switches(pid, tid, &looked.switches) && !is_held_by_us(w, party);
+                    read_switches(pid, tid, &looked.switches);
     bool same_entry = l->party == party && l->inside == inside;
     bool confirmed = same_entry && l->asleep && looked.asleep && l->switches == looked.switches &&
                      now - l->ns >= MILLISECOND && atomic_load(&s->inside) == inside &&

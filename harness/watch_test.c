@@ -173,33 +173,6 @@ static void asleep(void) {
     end();
 }
 
-/* A thread that stands at a gate of ours sleeps too, but not in the program's call. */
-static void held_is_not_asleep(void) {
-    begin("plan: held\n"
-          "points:\n"
-          "  gate: {hook: process.fork, rank: 0}\n"
-          "  sleeps: {hook: \"call:libc.so.6!poll\", side: asleep, rank: 0}\n"
-          "steps:\n"
-          "  - reach gate\n"
-          "  - reach sleeps\n"
-          "  - pass gate\n",
-          1);
-    char byte;
-    if (read(never[0], &byte, 1) != 1)
-        failures++;
-    board_party party = check_in(0, 0, atomic_load(&thread_id));
-    board->sleeper[0].point = 1;
-    atomic_store(&board->sleeper[0].party, party);
-    atomic_store(&board->sleeper[0].inside, 1);
-    steps_claim(seq, 0, party, 1, steps_now());
-    steps_stand(board, seq, 0, steps_now());
-    atomic_store(&mode, 2);
-    rounds(60);
-    expect(board_seq_next(atomic_load(&seq->state)) == 1,
-           "a thread that we hold is taken for asleep");
-    end();
-}
-
 /* ---- lost ---- */
 
 static const char gate_plan[] = "plan: gate\n"
@@ -337,7 +310,6 @@ int main(void) {
     if (!mkdtemp(folder))
         return 1;
     asleep();
-    held_is_not_asleep();
     claimant_killed();
     claimant_executes();
     rank_ends();
@@ -347,7 +319,7 @@ int main(void) {
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0)
         failures++;
-    printf("watch: asleep, awake, held; killed, exec, rank, role and time over: %s\n",
+    printf("watch: asleep, awake; killed, exec, rank, role and time over: %s\n",
            failures ? "FAILED" : "good");
     return failures != 0;
 }

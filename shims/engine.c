@@ -237,13 +237,22 @@ static void watch_sleep(uint16_t point, uint32_t n) {
     process_table_full(TABLE_SLEEPERS);
 }
 
-/* All holds and delays of this arrival are over, the call itself comes next. */
+/* All holds and delays of this arrival are over, the call itself comes next or goes on. */
 static void begin_sleep(void) {
     struct board *b = process->board;
     board_party me = thread_party();
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++)
         if (atomic_load(&b->sleeper[i].party) == me)
             atomic_fetch_or(&b->sleeper[i].inside, 1);
+}
+
+/* A hold or a delay of ours inside the call is no sleep of the program's. */
+static void interrupt_sleep(void) {
+    struct board *b = process->board;
+    board_party me = thread_party();
+    for (int i = 0; thread_self.sleeping && i < BOARD_MAX_SLEEPERS; i++)
+        if (atomic_load(&b->sleeper[i].party) == me && atomic_load(&b->sleeper[i].inside) & 1)
+            atomic_fetch_add(&b->sleeper[i].inside, 1);
 }
 
 static void end_sleep(uint16_t hook) {
@@ -464,6 +473,7 @@ static void carry_out(uint16_t i, struct arrival *a) {
  * of a hold is seen and counted, and never held itself. */
 void engine_wait(struct arrival *a) {
     int saved = errno;
+    interrupt_sleep();
     hold_at_gate(a);
     for (uint16_t i = 0; a->faults && i < process->board->n_faults; i++)
         if (a->faults & BIT(i))
@@ -514,7 +524,7 @@ void engine_arrive(struct arrival *a) {
     if (a->side == SIDE_ENTER && a->fails) { /* the call is not made: it will not return either */
         end_sleep(a->hook);
         leave_extents(points, a);
-    } else if (a->side == SIDE_ENTER && t->sleeping && !a->must_wait) {
+    } else if (t->sleeping && !a->must_wait) {
         begin_sleep();
     }
 }

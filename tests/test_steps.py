@@ -147,6 +147,23 @@ int main(void) { pthread_t h = go(t); b(1); join(h); return 0; }""")
     assert r.steps["reach sleeping"] == "timeout" and "within" not in lines(r), r
 
 
+@pytest.mark.parametrize("held", ["steps: [reach sleeping, pass b]\nfaults: [{at: e, do: delay, for: 400ms}]",
+                                  "steps: [reach e, reach sleeping, pass e, pass b]"])
+def test_step_02_a_thread_that_the_plan_keeps_inside_the_call_is_not_asleep(lab, held):
+    r = lab.run(f"""
+plan: kept
+points:
+  sleeping: {{hook: "call:libt.so!outer", side: asleep}}
+  e: {{hook: "call:libt.so!e"}}
+  b: {{hook: "call:libt.so!b"}}
+timeout: 800ms
+{held}
+""", """
+static void *t(void *x) { outer(1); nap(400); return x; }
+int main(void) { pthread_t h = go(t); b(1); join(h); return 0; }""")
+    assert r.steps["reach sleeping"] == "timeout", r
+
+
 def test_step_03_armed_after_a_step_and_disarmed_after_the_last(lab):
     r = lab.run("""
 plan: armed

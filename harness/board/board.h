@@ -312,7 +312,7 @@ struct board_slot {
 /* A thread inside a call with a `side: asleep` point: the runner watches whether it sleeps. */
 struct board_sleeper {
     _Atomic board_party party; /* 0: free */
-    _Atomic uint32_t inside;   /* odd while the thread is in the original call */
+    _Atomic uint32_t inside;   /* odd while the thread is in the original call, not held by us */
     uint16_t point;
     uint16_t seq;
     uint32_t arrival;
