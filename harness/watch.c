@@ -344,15 +344,22 @@ static bool is_next(const struct watch *w, const struct board_seq *s, uint16_t p
     return is_running(w, s) && w->b->step[next].point == point;
 }
 
+static bool sleeper_is_next(const struct watch *w, const struct board_sleeper *s) {
+    return s->seq < w->b->n_seqs && s->point < w->b->n_points &&
+           is_next(w, &board_seqs(w->b)[s->seq], s->point);
+}
+
 static void look_at_sleepers(struct watch *w, uint64_t now) {
     for (int i = 0; i < BOARD_MAX_SLEEPERS; i++) {
         struct board_sleeper *s = &w->b->sleeper[i];
         struct watch_look *l = &w->look[i];
+        bool was_next = sleeper_is_next(w, s);
         if (!is_asleep(w, s, l, now) || s->seq >= w->b->n_seqs || s->point >= w->b->n_points)
             continue;
         struct board_seq *seq = &board_seqs(w->b)[s->seq];
-        if (!is_running(w, seq) || (!is_next(w, seq, s->point) && l->counted_early))
-            continue;
+        bool next = is_next(w, seq, s->point);
+        if (!is_running(w, seq) || (next ? !was_next : l->counted_early))
+            continue; /* a step that came up while we looked is for the next look */
         l->counted_early = true;
         steps_mark(w->b, seq, s->point, l->party, s->arrival, now);
     }
