@@ -1,12 +1,11 @@
 /* Patterns MODULE!FUNCTION as address ranges. Written under the loader's lock; read anywhere. */
 #include "code_ranges.h"
+#include "kernel.h"
 #include "process.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_PATTERNS = 64, MAX_RANGES = 1024 };
 static uint32_t wanted[MAX_PATTERNS];
@@ -71,7 +70,7 @@ static bool scan_symbols(const struct object *o, uint32_t text, const char *func
 }
 
 static void scan_file(const struct object *o, uint32_t text, const char *function) {
-    int fd = open(o->path, O_RDONLY | O_CLOEXEC);
+    int fd = kernel_open(o->path);
     struct stat st;
     if (fd < 0)
         return;
@@ -83,7 +82,7 @@ static void scan_file(const struct object *o, uint32_t text, const char *functio
             munmap(image, (size_t)st.st_size);
         }
     }
-    close(fd);
+    kernel_close(fd);
 }
 
 void code_ranges_object(const struct object *o) {

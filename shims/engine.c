@@ -5,6 +5,7 @@
 #include "code_ranges.h"
 #include "events.h"
 #include "idle.h"
+#include "kernel.h"
 #include "lock_table.h"
 #include "match.h"
 #include "probe.h"
@@ -386,7 +387,7 @@ static void hold_at_gate(struct arrival *a) {
 
 static void sleep_ns(uint64_t ns) {
     struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    while (!stopping() && clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
+    while (!stopping() && !kernel_sleep(&t))
         ;
 }
 

@@ -3,6 +3,7 @@
 #include "frames.h"
 #include "events.h"
 #include "findings.h"
+#include "kernel.h"
 #include "objects.h"
 #include "peer_thread.h"
 #include "probe.h"
@@ -13,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 
 enum {
@@ -60,11 +60,10 @@ void frames_register(struct frames_watch *w, const void *data) {
         return;
     }
     uintptr_t word[SCAN_BYTES / sizeof(uintptr_t)];
-    struct iovec to = {word, sizeof word},
-                 from = {(void *)((uintptr_t)data & ~(uintptr_t)7), sizeof word};
+    const void *from = (const void *)((uintptr_t)data & ~(uintptr_t)7);
     /* By system call, so that data near the end of a mapping, or that is no pointer at all, is no
      * fault. */
-    ssize_t got = data ? process_vm_readv(getpid(), &to, 1, &from, 1, 0) : -1;
+    ssize_t got = data ? kernel_copy(word, from, sizeof word) : -1;
     for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *word; i++)
         if (word[i] > here && word[i] < high)
             add_target(w, word[i], false, (uint32_t)(i * sizeof *word));
@@ -81,7 +80,7 @@ static bool wait_asleep(uint32_t tid, uintptr_t *sp, uint64_t *switches) {
         if (peer_thread_asleep(tid, sp, switches))
             return true;
         struct timespec t = {0, 1000000};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+        kernel_sleep(&t);
     }
     return false;
 }

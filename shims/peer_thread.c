@@ -1,20 +1,19 @@
 /* What /proc tells of another thread of this process. */
 #include "peer_thread.h"
+#include "kernel.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool read_file(uint32_t tid, const char *name, char *text, size_t room) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = kernel_open(path);
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, text, room - 1);
-    close(fd);
+    ssize_t n = kernel_read(fd, text, room - 1);
+    kernel_close(fd);
     text[n > 0 ? n : 0] = '\0';
     return n > 0;
 }

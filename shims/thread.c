@@ -1,8 +1,8 @@
 /* Facts about the calling thread. Any thread, signal handlers too; no allocation. */
 #include "thread.h"
+#include "kernel.h"
 #include "process.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 __thread struct thread thread_self;
@@ -34,17 +34,16 @@ static bool hex(const char **p, uintptr_t *value) {
     }
 }
 
-/* Looks `address` up in /proc/self/maps, read piece by piece into a small buffer. By bare system
- * calls: open and read are cancellation points, and the hooked function need not be one. */
+/* Looks `address` up in /proc/self/maps, read piece by piece into a small buffer. */
 static bool find_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high, bool *is_main) {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = kernel_open("/proc/self/maps");
     if (fd < 0)
         return false;
     char line[512];
     size_t have = 0;
     bool found = false;
-    long got;
-    while (!found && (got = syscall(SYS_read, fd, line + have, sizeof line - 1 - have)) > 0) {
+    ssize_t got;
+    while (!found && (got = kernel_read(fd, line + have, sizeof line - 1 - have)) > 0) {
         have += (size_t)got;
         line[have] = '\0';
         char *end;
@@ -62,7 +61,7 @@ static bool find_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high, boo
         if (have == sizeof line - 1) /* a longer path: its head holds all that is needed */
             have = 100;
     }
-    syscall(SYS_close, fd);
+    kernel_close(fd);
     return found;
 }
 

@@ -64,6 +64,12 @@ int main(void) {
     fflush(stdout); status = system("exit 5"); printf("system %d\n", WEXITSTATUS(status));
     FILE *f = popen("echo piped", "r"); char line[20]; printf("popen %s", fgets(line, 20, f)); return pclose(f);
 }""")
+PROGRAMS["pending_cancel"] = ("c", ["a"], r"""
+static volatile int cancelled, came_back;
+static void *t(void *x) { while (!cancelled); a(1); came_back = 1; pthread_testcancel(); return x; }
+int main(void) {
+    pthread_t h = go(t); pthread_cancel(h); cancelled = 1; pthread_join(h, NULL);
+    printf("a came back %d\n", came_back); return 0; }""")
 PROGRAMS["pthread_cancel"] = ("c", ["sleepy", "a"], r"""
 static void cleanup(void *x) { printf("cleanup %d\n", a(*(int *)x)); }
 static void *t(void *x) { int n = 4; pthread_cleanup_push(cleanup, &n); sleepy(60000); pthread_cleanup_pop(0); return x; }
