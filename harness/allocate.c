@@ -1,7 +1,6 @@
 /* Memory for the runner: see allocate.h. */
 #include "allocate.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +30,17 @@ char *copy_part(const char *text, size_t length) {
     return checked(strndup(text, length));
 }
 
-char *format_text(const char *format, ...) {
+char *format_arguments(const char *format, va_list arguments) {
     char *text = NULL;
+    return checked(vasprintf(&text, format, arguments) < 0 ? NULL : text);
+}
+
+char *format_text(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
+    char *text = format_arguments(format, arguments);
     va_end(arguments);
-    return checked(text);
+    return text;
 }
 
 void free_text_at(char **text) {

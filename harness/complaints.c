@@ -27,15 +27,12 @@ void complain(struct complaints *c, const char *file, int line, int column, cons
     else if (file && line > 0)
         snprintf(where, sizeof where, ":%d", line);
 
-    char *message = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&message, format, arguments) < 0)
-        message = copy_text(format);
+    AUTO_TEXT message = format_arguments(format, arguments);
     va_end(arguments);
 
     AUTO_TEXT said = format_text("%s%s%s%s\n", file ? file : "", where, file ? ": " : "", message);
-    free(message);
     if (said_before(c->text, said) || c->count++ >= SHOWN)
         return;
     char *all = format_text("%s%s", c->text ? c->text : "", said);

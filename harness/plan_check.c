@@ -23,14 +23,11 @@ struct check {
 static void refuse(struct check *k, int line, int column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static void refuse(struct check *k, int line, int column, const char *format, ...) {
-    char *message = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&message, format, arguments) < 0)
-        message = copy_text(format);
+    AUTO_TEXT message = format_arguments(format, arguments);
     va_end(arguments);
     complain(k->complaints, k->plan->file, line, column, "%s", message);
-    free(message);
     k->ok = false;
 }
 #define REFUSE_AT(k, thing, ...) refuse(k, (thing)->line, (thing)->column, __VA_ARGS__)

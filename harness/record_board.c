@@ -11,12 +11,10 @@
 const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames", "locks", "deadlock"};
 
 void say(struct sentences *s, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    char *text = NULL;
-    if (vasprintf(&text, format, args) < 0)
-        abort();
-    va_end(args);
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_arguments(format, arguments);
+    va_end(arguments);
     s->text = allocate_again(s->text, (size_t)s->n + 1, sizeof *s->text);
     s->text[s->n++] = text;
 }

@@ -180,14 +180,11 @@ int tree_column(const yaml_node_t *node) {
 }
 
 bool tree_complain(struct yaml_tree *t, const yaml_node_t *node, const char *format, ...) {
-    char *message = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&message, format, arguments) < 0)
-        message = copy_text(format);
+    AUTO_TEXT message = format_arguments(format, arguments);
     va_end(arguments);
     complain(t->complaints, t->file, tree_line(node), tree_column(node), "%s", message);
-    free(message);
     return false;
 }
 
