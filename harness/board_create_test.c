@@ -97,6 +97,7 @@ static void test_example(void) {
           "extents of others and points of roles outlive their steps");
     CHECK(p[0].in_steps && p[2].in_steps && !p[3].in_steps && !p[4].in_steps, "in_steps");
     CHECK(b->role[0].point == 4 && b->role[1].point == 5, "points of roles");
+    CHECK(b->role[0].counts_with == 0 && b->role[1].counts_with == 1, "roles of their own counts");
     CHECK(p[5].n_filters == 1 && b->filter[p[5].first_filter].attr == ATTR_START,
           "attribute filter");
     TEXT(b, b->filter[p[5].first_filter].text, "*!*ThreadContext*");
@@ -302,9 +303,27 @@ static void test_no_room(void) {
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "no room: see above");
 }
 
+static void test_roles_that_count_together(void) {
+    struct board *b = create("plan: roles\n"
+                             "roles:\n"
+                             "  first:  {at: 'call:*!work', nth: 1}\n"
+                             "  other:  {at: 'call:*!work', nth: 1, rank: 1}\n"
+                             "  second: {at: 'call:*!work', nth: 2}\n"
+                             "points:\n"
+                             "  x: {hook: 'call:*!a', role: first}\n"
+                             "  y: {hook: 'call:*!a', role: second}\n"
+                             "  z: {hook: 'call:*!a', role: other}\n"
+                             "steps: [reach x, reach y, reach z]\n",
+                             2, 1);
+    CHECK(b->role[0].counts_with == 0 && b->role[1].counts_with == 1 && b->role[2].counts_with == 0,
+          "an arrival has other numbers for roles with the same `at`, or the same for others");
+    discard(b);
+}
+
 int main(void) {
     folder = test_folder();
     test_example();
+    test_roles_that_count_together();
     test_claims();
     test_faults();
     test_round_trip();

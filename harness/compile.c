@@ -151,6 +151,34 @@ static void add_point(struct compiler *k, int i) {
 
 /* ---- steps, roles, faults ---- */
 
+static bool same_text(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Do the same arrivals count for both, whichever of them each wants? */
+static bool same_arrivals(const struct plan_point *a, const struct plan_point *b) {
+    if (a->hook != b->hook || a->side != b->side || a->rank != b->rank || a->within != b->within ||
+        a->n_filters != b->n_filters || !same_text(a->module, b->module) ||
+        !same_text(a->function, b->function) || !same_text(a->from, b->from) ||
+        !same_text(a->caller, b->caller))
+        return false;
+    for (int i = 0; i < a->n_filters; i++)
+        if (a->filter[i].attr != b->filter[i].attr || a->filter[i].number != b->filter[i].number ||
+            !same_text(a->filter[i].text, b->filter[i].text))
+            return false;
+    return true;
+}
+
+static void add_role(struct compiler *k, int i) {
+    const struct plan *p = k->plan;
+    int first = 0;
+    while (!same_arrivals(&p->point[p->role[first].point], &p->point[p->role[i].point]))
+        first++;
+    k->board->role[k->board->n_roles++] = (struct board_role){.name = string(k, p->role[i].name),
+                                                              .point = (uint16_t)p->role[i].point,
+                                                              .counts_with = (uint16_t)first};
+}
+
 /* A reach of a gate is about the claim of the pass that comes next. */
 static uint16_t claim_of_step(const struct compiler *k, int step) {
     const struct board_point *p = &k->board->point[k->plan->step[step].point];
@@ -211,8 +239,7 @@ bool plan_compile(const struct plan *p, double time_scale, struct board *b, stru
     /* A hold may turn out to be blocked, and a finding about a lock names its owner. */
     b->track_locks = b->n_claims > 0 || (p->detectors & (DETECT_LOCKS | DETECT_DEADLOCK));
     for (int i = 0; i < p->n_roles; i++)
-        b->role[b->n_roles++] = (struct board_role){.name = string(&k, p->role[i].name),
-                                                    .point = (uint16_t)p->role[i].point};
+        add_role(&k, i);
     for (int i = 0; i < p->n_faults; i++)
         add_fault(&k, &p->fault[i]);
     for (int i = 0; i < p->n_env; i++)

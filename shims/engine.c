@@ -119,6 +119,7 @@ static uint32_t count(uint16_t point, uint16_t claim) {
 
 static void bind_roles(const struct arrival *a, uint64_t candidates) {
     const struct board *b = process->board;
+    uint32_t number[BOARD_MAX_ROLES] = {0}; /* of this arrival, for roles that count together */
     for (uint16_t r = 0; process->seq && r < b->n_roles; r++) {
         const struct board_point *p = &b->point[b->role[r].point];
         board_party nobody = 0, me = thread_party();
@@ -126,7 +127,10 @@ static void bind_roles(const struct arrival *a, uint64_t candidates) {
             atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||
             !match_filters(b, b->role[r].point, a))
             continue;
-        if (p->nth && count(b->role[r].point, BOARD_NONE) != p->nth)
+        uint16_t counter = b->role[r].counts_with;
+        if (p->nth && !number[counter])
+            number[counter] = count(b->role[counter].point, BOARD_NONE);
+        if (p->nth && number[counter] != p->nth)
             continue;
         if (atomic_compare_exchange_strong(&process->seq->role[r], &nobody, me))
             event_write(EVENT_ROLE, b->role[r].point, BOARD_NONE, BOARD_NONE, r, 0);

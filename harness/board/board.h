@@ -165,8 +165,9 @@ struct board_claim_plan {
 
 struct board_role {
     uint32_t name;
-    uint16_t point; /* an unnamed point that holds `at` with its filters */
-    uint16_t pad;
+    uint16_t point;       /* an unnamed point that holds `at` with its filters */
+    uint16_t counts_with; /* the first role with the same `at`, `nth` left aside: an arrival has the
+                             same number for both */
 };
 
 struct board_fault {
