@@ -144,7 +144,12 @@ static bool allocate_file(int fd, const char *path, uint64_t bytes, struct compl
         return true;
     struct statvfs room = {0};
     fstatvfs(fd, &room);
-    if (problem == ENOSPC || problem == EDQUOT || problem == EFBIG)
+    if (problem == EFBIG)
+        complain(c, path, 0, 0,
+                 "the board needs %llu bytes and a file may not be so long here: raise the limit "
+                 "(`ulimit -f`), or choose another folder with --out",
+                 (unsigned long long)bytes);
+    else if (problem == ENOSPC || problem == EDQUOT)
         complain(c, path, 0, 0,
                  "the board needs %llu bytes and the file system has %llu free: make room, or "
                  "choose another folder with --out",

@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ int cmd_rank(int argc, char **argv) {
         return 125;
     }
     argv[0] = program;
+    signal(SIGXFSZ, SIG_DFL); /* ignored by us alone */
     execv(program, argv);
     fprintf(stderr, "holdpoint: cannot start %s: %s\n", program, strerror(errno));
     free(program);

@@ -41,7 +41,7 @@ static void send_report(const struct guarded *g, enum guard_report_kind kind, in
 
 static void become_command(const struct guarded *g, const struct launch_command *c, pid_t guard,
                            int failed) {
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
     sigset_t none;
     sigemptyset(&none);
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -2,8 +2,11 @@
 #include "commands.h"
 #include "version.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name, *what;
@@ -30,7 +33,20 @@ static void usage(FILE *to) {
           to);
 }
 
+/* What is opened later must never become standard input, output or error, which the guard and the
+ * ranks replace. */
+static void open_standard_files(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int main(int argc, char **argv) {
+    open_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write that fails says where */
     if (argc < 2) {
         usage(stderr);
         return USAGE;

@@ -1,0 +1,37 @@
+"""The runner's own surroundings: closed files, limits, full disks. The trial works, or the error says what to do."""
+import os
+import subprocess
+
+import pytest
+
+from laboratory import processes_with
+
+PLAN = 'plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\n'
+CALLS_A = 'int main(void) { a(1); say("program ran"); return 0; }'
+
+
+def through_a_shell(lab, line, plan=PLAN, body=CALLS_A):
+    """`holdpoint exec` as "$@" of a shell's line, all in a process group of its own; returns (exit code, stderr, out)."""
+    out, token = lab.folder / "out", f"SURROUNDINGS_{os.getpid()}_{lab.folder.name}"
+    process = subprocess.run(
+        ["sh", "-c", line, "sh", lab.holdpoint.program, "exec", "--plan", lab.holdpoint.plan_file(plan), "--out", out, "--",
+         lab.program(body)], capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "TOKEN": token})
+    assert processes_with(token) == [], process
+    return process.returncode, process.stderr, out
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_standard_files_change_nothing(lab, closed):
+    rc, _, out = through_a_shell(lab, f'exec "$@" {closed}')
+    assert rc == 0 and '"verdict": "clean"' in (out / "results.json").read_text()
+
+
+def test_a_limit_of_file_size_is_named(lab):
+    rc, stderr, _ = through_a_shell(lab, 'ulimit -f 10; exec "$@"')
+    assert rc == 125 and "ulimit -f" in stderr and "board" in stderr, (rc, stderr)
+
+
+def test_a_program_keeps_its_own_way_with_a_limit_of_file_size(lab):
+    rc, stderr, out = through_a_shell(lab, 'ulimit -f 20000; exec "$@"', body="""
+int main(void) { a(1); struct sigaction now; sigaction(SIGXFSZ, NULL, &now); return now.sa_handler != SIG_DFL; }""")
+    assert rc == 0, (rc, stderr, out)
