@@ -94,6 +94,7 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
         .argv = o->rest,
         .launcher = own_line ? LAUNCHER_USER : o->launcher,
         .trials = o->trials ? o->trials : 1,
+        .trials_given = o->trials > 0,
         .live = true,
         .keep = o->keep,
         .time_scale = o->time_scale,

@@ -63,6 +63,12 @@ static void show(const struct plan *p) {
         show_point(p, i);
     for (int i = 0; i < p->n_faults; i++)
         printf("  fault  %s\n", p->fault[i].text);
+    if (p->sweep.kind == SWEEP_OVER)
+        printf("  sweep  %s over %d functions, one run each\n", p->point[p->sweep.point].name,
+               p->sweep.n_functions);
+    if (p->sweep.kind == SWEEP_NTH)
+        printf("  sweep  one run for each arrival, until the fault no longer fires, at most %d\n",
+               SWEEP_MOST_RUNS);
 }
 
 static int check(const char *file, int n_ranks, const char *program) {

@@ -15,6 +15,7 @@
 
 #include "allocate.h"
 #include "record.h"
+#include "sweep.h"
 
 /* ---- the board ---- */
 
@@ -118,6 +119,9 @@ void collect_trial(const struct trial *t, const struct ending *end, const struct
     proof_make(&e, &p);
     *r = (struct trial_result){0};
     verdict_judge(&e, &p, r);
+    r->ended =
+        end->started && !end->timed_out && !end->stalled && !end->interrupted && !end->guard_died;
+    r->fired = e.board && sweep_fired(t->plan, e.board);
     r->json = trial_json(&e, &p, r);
     r->finding = e.findings.finding; /* the result owns them from here on */
     r->n_findings = e.findings.n;

@@ -63,6 +63,8 @@ struct trial_result {
     bool exercised;   /* every rank checked in, every step is done, every fault fired */
     int blocked_step; /* not-exercised for no other reason than that this step, counted from 1, was
                          blocked; or 0 */
+    bool ended;       /* by itself: neither stopped nor interrupted */
+    bool fired;       /* of an element of a sweep: its fault fired */
     json_t *json;     /* this trial's entry of results.json "trials" */
 };
 

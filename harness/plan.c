@@ -454,11 +454,34 @@ static bool read_signal(struct yaml_tree *t, yaml_node_t *v, void *into) {
                          text, near ? near : "SEGV");
 }
 
+/* Whether the plan may have this sweep: it is its first. */
+static bool begin_sweep(struct yaml_tree *t, const yaml_node_t *v, enum sweep_kind kind) {
+    struct plan *p = t->context;
+    if (p->sweep.kind != SWEEP_NONE)
+        return tree_complain(t, v,
+                             "a plan may have one sweep, and there is one in line %d already: make "
+                             "it two plans",
+                             p->sweep.line);
+    p->sweep = (struct plan_sweep){
+        .kind = kind, .point = -1, .fault = -1, .line = tree_line(v), .column = tree_column(v)};
+    return true;
+}
+
 static bool read_fault_nth(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan *p = t->context;
     const char *text = v->type == YAML_SCALAR_NODE ? (const char *)v->data.scalar.value : "";
-    if (strstr(text, ".."))
-        return tree_complain(t, v, "sweeps (nth: 1..) are not in this version: name one arrival");
-    return tree_positive(t, v, into);
+    if (!strstr(text, ".."))
+        return tree_positive(t, v, into);
+    if (strcmp(text, "1..") != 0)
+        return tree_complain(t, v,
+                             "'%.80s' is neither an arrival such as 2 nor 1.., a run for each "
+                             "arrival in turn; for some of them in one run use from: and to:",
+                             text);
+    if (!begin_sweep(t, v, SWEEP_NTH))
+        return false;
+    p->sweep.fault = p->n_faults - 1;
+    *(unsigned *)into = 1;
+    return true;
 }
 
 static bool read_prob(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -500,7 +523,13 @@ static void append(char **text, char *more) {
     *text = longer;
 }
 
-static char *describe_fault(const struct plan *p, const struct plan_fault *f) {
+/* "nth 1.." of a whole sweep, "nth 3" of its third run and of any other fault. */
+static char *nth_text(const struct plan *p, const struct plan_fault *f) {
+    bool swept = p->sweep.kind == SWEEP_NTH && f == &p->fault[p->sweep.fault];
+    return format_text(" nth %u%s", f->nth, swept && !p->sweep.element ? ".." : "");
+}
+
+char *plan_fault_text(const struct plan *p, const struct plan_fault *f) {
     char *text = format_text("%s %s", action_name[f->action], p->point[f->point].name);
     if (f->rank >= 0)
         append(&text, format_text(" rank %d", f->rank));
@@ -521,7 +550,7 @@ static char *describe_fault(const struct plan *p, const struct plan_fault *f) {
     if (f->times)
         append(&text, format_text(" times %u", f->times));
     if (f->nth)
-        append(&text, format_text(" nth %u", f->nth));
+        append(&text, nth_text(p, f));
     if (f->every)
         append(&text, format_text(" every %u", f->every));
     if (f->from)
@@ -546,7 +575,7 @@ static bool read_fault(struct yaml_tree *t, yaml_node_t *v, void *into) {
         return false;
     if (fault->action == FAULT_FAIL && !fault->has_return)
         fault->ret = -1; /* errno alone: what a system call returns then */
-    fault->text = describe_fault(p, fault);
+    fault->text = plan_fault_text(p, fault);
     return true;
 }
 
@@ -647,9 +676,43 @@ static bool read_env(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return tree_environment(t, v, add_variable, into);
 }
 
-static bool refuse_sweep(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    (void)into;
-    return tree_complain(t, v, "sweeps are not in this version: give a fault an nth");
+/* ---- the sweep ---- */
+
+static bool read_swept_function(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan_sweep *sweep = into;
+    const char *text = tree_scalar(t, v, "the name of a function");
+    if (!text)
+        return false;
+    if (!*text || strpbrk(text, "*?[]!/ \t"))
+        return tree_complain(t, v,
+                             "'%.100s' is no function of a sweep: write one exact name, without "
+                             "its module, which is the point's",
+                             text);
+    for (int i = 0; i < sweep->n_functions; i++)
+        if (strcmp(sweep->function[i], text) == 0)
+            return tree_complain(t, v, "'%.100s' stands twice in over: keep one", text);
+    if (sweep->n_functions == SWEEP_MOST_FUNCTIONS)
+        return tree_complain(t, v, "a sweep may go over %d functions, and this is one more",
+                             SWEEP_MOST_FUNCTIONS);
+    sweep->function[sweep->n_functions++] = copy_text(text);
+    return true;
+}
+
+static bool read_over(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan_sweep *sweep = into;
+    if (!tree_list(t, v, "over", read_swept_function, into))
+        return false;
+    return sweep->n_functions > 0 || tree_complain(t, v, "over: names no function");
+}
+
+static bool read_sweep(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    static const struct tree_key keys[] = {
+        {"point", read_point_name, offsetof(struct plan_sweep, point), TREE_REQUIRED},
+        {"over", read_over, 0, TREE_REQUIRED},
+        {0},
+    };
+    static const struct tree_schema schema = {"a sweep", keys, NULL};
+    return begin_sweep(t, v, SWEEP_OVER) && tree_mapping(t, v, &schema, into);
 }
 
 #define IN_PLAN(field) offsetof(struct plan, field)
@@ -667,7 +730,7 @@ static const struct tree_key plan_keys[] = {
     {"detect", read_detectors, IN_PLAN(detectors), TREE_OPTIONAL},
     {"follow", read_follow, 0, TREE_OPTIONAL},
     {"env", read_env, 0, TREE_OPTIONAL},
-    {"sweep", refuse_sweep, 0, TREE_OPTIONAL},
+    {"sweep", read_sweep, IN_PLAN(sweep), TREE_OPTIONAL},
     {0},
 };
 
@@ -716,6 +779,8 @@ void plan_free(struct plan *p) {
         free(p->fault[i].text);
     for (int i = 0; i < p->n_env; i++)
         free(p->env[i].assignment);
+    for (int i = 0; i < p->sweep.n_functions; i++)
+        free(p->sweep.function[i]);
     free(p->file);
     free(p->name);
     free(p->follow_program);

@@ -64,9 +64,22 @@ struct plan_env {
     int line, column;
 };
 
+/* One run for each function in the place of a point's own, or for each arrival of a fault. */
+enum sweep_kind { SWEEP_NONE, SWEEP_OVER, SWEEP_NTH };
+enum { SWEEP_MOST_FUNCTIONS = 256, SWEEP_MOST_RUNS = 1000 };
+struct plan_sweep {
+    enum sweep_kind kind;
+    int point; /* OVER: whose function is replaced */
+    int fault; /* NTH: whose nth goes up */
+    char *function[SWEEP_MOST_FUNCTIONS];
+    int n_functions;
+    int element; /* from 1: the plan is this one run of its sweep, see sweep.h; 0: it is all */
+    int line, column;
+};
+
 struct plan {
     char *file, *name;
-    uint64_t hash; /* FNV-1a 64 of the file's bytes */
+    uint64_t hash; /* FNV-1a 64 of the file's bytes; of the element too when the plan is one */
     bool scope_rank;
     int ranks[BOARD_MAX_RANKS], n_ranks_listed; /* `ranks:` of scope rank */
     uint64_t timeout_ns;                        /* unscaled; default 5 s */
@@ -78,12 +91,16 @@ struct plan {
     struct plan_role role[BOARD_MAX_ROLES];
     struct plan_fault fault[BOARD_MAX_FAULTS];
     struct plan_env env[BOARD_MAX_ENV];
+    struct plan_sweep sweep;
     int n_points, n_steps, n_roles, n_faults, n_env;
 };
 
 /* NULL on any error (complained about). Reads at most 256 KiB; a larger file is refused. */
 struct plan *plan_read(const char *file, struct complaints *c);
 void plan_free(struct plan *p);
+
+/* A fault in one line for people: "fail init_step rank 0 return -1"; the caller's to free. */
+char *plan_fault_text(const struct plan *p, const struct plan_fault *f);
 
 /* The step (index) that a point's `after:` names, by its number from 1, its text, or text and "#2"
  * for the second of that text; -1: no such step. */

@@ -385,6 +385,34 @@ static void check_fault_place(struct check *k, const struct plan_fault *f) {
                   f->rank, at->name, at->rank);
 }
 
+/* ---- the sweep ---- */
+
+static void check_sweep_over(struct check *k) {
+    const struct plan_sweep *sweep = &k->plan->sweep;
+    const struct plan_point *point = &k->plan->point[sweep->point];
+    bool has_fault = false;
+    for (int i = 0; i < k->plan->n_faults; i++)
+        has_fault |= k->plan->fault[i].point == sweep->point;
+    if (point->hook != HOOK_CALL)
+        REFUSE_AT(k, sweep,
+                  "the sweep replaces the function of %s, whose hook %s has none: name a point "
+                  "whose hook is call:MODULE!FUNCTION",
+                  point->name, hook_names[point->hook].name);
+    if (!has_fault)
+        REFUSE_AT(k, sweep,
+                  "no fault is at %s, so that nothing tells which of the functions were called "
+                  "in time: put a fault there, or sweep over another point",
+                  point->name);
+}
+
+static void check_sweep_nth(struct check *k) {
+    const struct plan_fault *fault = &k->plan->fault[k->plan->sweep.fault];
+    if (fault->has_prob)
+        REFUSE_AT(k, fault,
+                  "nth: 1.. ends with the first run in which the fault does not fire, and prob: "
+                  "lets it not fire by chance: leave one of them out");
+}
+
 /* ---- the whole ---- */
 
 static void check_ranks_listed(struct check *k) {
@@ -454,6 +482,10 @@ bool plan_check(const struct plan *p, int n_ranks, const char *program, struct c
         check_fault_counts(&k, &p->fault[i]);
         check_fault_place(&k, &p->fault[i]);
     }
+    if (p->sweep.kind == SWEEP_OVER)
+        check_sweep_over(&k);
+    if (p->sweep.kind == SWEEP_NTH)
+        check_sweep_nth(&k);
     check_ranks_listed(&k);
     check_size(&k);
     if (program)
@@ -496,10 +528,22 @@ static void doubt_function(const struct plan *p, const struct plan_point *point,
     free(name);
 }
 
+/* A swept point stands for each function that takes the place of its own. */
+static void doubt_swept(const struct plan *p, const struct closure *closure, const char *program,
+                        struct complaints *c) {
+    for (int i = 0; i < p->sweep.n_functions; i++) {
+        struct plan_point element = p->point[p->sweep.point];
+        element.function = p->sweep.function[i];
+        doubt_function(p, &element, closure, program, c);
+    }
+}
+
 void plan_doubts(const struct plan *p, const char *program, struct complaints *c) {
     struct closure *closure = p->follow == FOLLOW_NONE ? closure_read(program) : NULL;
     for (int i = 0; closure && i < p->n_points; i++)
-        if (p->point[i].hook == HOOK_CALL)
+        if (p->sweep.kind == SWEEP_OVER && p->sweep.point == i)
+            doubt_swept(p, closure, program, c);
+        else if (p->point[i].hook == HOOK_CALL)
             doubt_function(p, &p->point[i], closure, program, c);
     closure_free(closure);
 }

@@ -158,6 +158,20 @@ static const struct {
     {POINTS CALL "faults: [{at: c, do: crash, prob: 0.5}]\n", 0, "prob: needs seed:"},
     {POINTS CALL "faults: [{at: c, do: crash, seed: 5}]\n", 0, "seed: goes with prob:"},
     {POINTS CALL "faults: [{at: c, do: crash, prob: 1, seed: 0}]\n", 0, ""},
+    /* sweeps */
+    {POINTS CALL "faults: [{at: c, do: crash}]\nsweep: {point: c, over: [f, g]}\n", 0, ""},
+    {POINTS CALL "faults: [{at: c, do: crash, nth: 1..}]\n", 0, ""},
+    {POINTS CALL CALLBACK "faults: [{at: b, do: drop}]\nsweep: {point: b, over: [f]}\n", 0,
+     ":6:8: the sweep replaces the function of b, whose hook pmix.fence_nb.callback has none"},
+    {POINTS CALL CALLBACK "steps: [reach c]\nfaults: [{at: b, do: drop}]\n"
+                          "sweep: {point: c, over: [f]}\n",
+     0, ":7:8: no fault is at c"},
+    {POINTS CALL CALLBACK "faults: [{at: b, do: hold, until: c}]\nsweep: {point: c, over: [f]}\n",
+     0, ":6:8: no fault is at c"},
+    {POINTS CALL "faults: [{at: c, do: crash, nth: 1.., prob: 0.5, seed: 1}]\n", 0,
+     ":4:10: nth: 1.. ends with the first run in which the fault does not fire"},
+    {POINTS CALL "faults: [{at: c, do: crash, nth: 1.., every: 2}]\n", 0,
+     ":4:10: nth: names one arrival"},
     {POINTS CALL "faults: [{at: c, rank: 1, do: crash}]\n", 0,
      ":4:10: the fault is on rank 1, but its point c is on rank 0"},
 };
@@ -244,9 +258,9 @@ static void test_programs(void) {
     unlink(program);
 }
 
-static char *doubts_of(const char *hook) {
+static char *doubts_of(const char *hook, const char *rest) {
     struct complaints c = {0};
-    AUTO_TEXT text = format_text(POINTS "  p: {hook: '%s'}\nsteps: [reach p]\n", hook);
+    AUTO_TEXT text = format_text(POINTS "  p: {hook: '%s'}\n%s\n", hook, rest);
     AUTO_TEXT file = test_write_text(folder, "p.yaml", text);
     struct plan *p = plan_read(file, &c);
     if (p)
@@ -257,15 +271,19 @@ static char *doubts_of(const char *hook) {
 }
 
 static void test_doubts(void) {
-    AUTO_TEXT sound = doubts_of("call:libc.so.6!fclose");
+    AUTO_TEXT sound = doubts_of("call:libc.so.6!fclose", "");
     CHECK(!*sound, "a function that libc has: %s", sound);
-    AUTO_TEXT misspelt = doubts_of("call:libc.so.6!flcose");
+    AUTO_TEXT misspelt = doubts_of("call:libc.so.6!flcose", "");
     CHECK(strstr(misspelt, ":3:3: warning: p: nothing that /bin/cat needs exports 'flcose'; it "
                            "exports fclose"),
           "misspelt: %s", misspelt);
-    AUTO_TEXT foreign = doubts_of("call:*!MPI_Session_init_of_nobody");
+    AUTO_TEXT foreign = doubts_of("call:*!MPI_Session_init_of_nobody", "");
     CHECK(strstr(foreign, "nor a similar name"), "of no module: %s", foreign);
-    AUTO_TEXT module = doubts_of("call:libmpi.so.40!MPI_Init");
+    AUTO_TEXT swept =
+        doubts_of("call:libc.so.6!never", "sweep: {point: p, over: [fclose, fopne, close]}");
+    CHECK(strstr(swept, "exports 'fopne'") && strchr(swept, '\n') == strrchr(swept, '\n'),
+          "of a sweep: %s", swept);
+    AUTO_TEXT module = doubts_of("call:libmpi.so.40!MPI_Init", "");
     CHECK(strstr(module, "needs no module 'libmpi.so.40'"), "no such module: %s", module);
 }
 

@@ -156,6 +156,28 @@ static void test_after(void) {
     complaints_clear(&c);
 }
 
+#define ONE_FAULT "plan: a\npoints: {p: {hook: 'call:m!f'}}\nfaults: [{at: p, do: crash, "
+
+static void test_sweeps(void) {
+    struct complaints c = {0};
+    struct plan *p = read_text(ONE_FAULT "nth: 1..}]\n", &c);
+    CHECK(p && p->sweep.kind == SWEEP_NTH && p->sweep.fault == 0 && p->sweep.line == 3 &&
+              p->fault[0].nth == 1 && strcmp(p->fault[0].text, "crash p nth 1..") == 0,
+          "nth: 1..: %s", c.text);
+    plan_free(p);
+    /* Its place in the file does not matter. */
+    p = read_text("sweep: {point: p, over: [g, f]}\n" ONE_FAULT "nth: 2}]\n", &c);
+    CHECK(p && p->sweep.kind == SWEEP_OVER && p->sweep.point == 0 && p->sweep.n_functions == 2 &&
+              strcmp(p->sweep.function[0], "g") == 0 && strcmp(p->sweep.function[1], "f") == 0,
+          "over: %s", c.text);
+    CHECK(p && strcmp(p->point[0].function, "f") == 0 && p->fault[0].nth == 2, "the plan itself");
+    plan_free(p);
+    p = read_text(ONE_FAULT "nth: 1}]\n", &c);
+    CHECK(p && p->sweep.kind == SWEEP_NONE, "no sweep: %s", c.text);
+    plan_free(p);
+    complaints_clear(&c);
+}
+
 /* What is refused while reading: the text, and what must be said. */
 static const struct {
     const char *text, *wanted;
@@ -224,9 +246,23 @@ static const struct {
      "'arg6' is no return value"},
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: signal, signal: SIGTREM}]\n",
      "write a name such as SIGTERM"},
-    {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, nth: 1..}]\n",
-     ":3:34: sweeps (nth: 1..) are not in this version"},
-    {"plan: a\nsweep: {point: p}\n", ":2:8: sweeps are not in this version"},
+    {ONE_FAULT "nth: 2..}]\n", ":3:34: '2..' is neither an arrival such as 2 nor 1.., a run for"},
+    {ONE_FAULT "nth: 1..3}]\n", ":3:34: '1..3' is neither an arrival"},
+    {ONE_FAULT "nth: 1..}, {at: p, do: crash, nth: 1..}]\n",
+     ":3:64: a plan may have one sweep, and there is one in line 3 already"},
+    {ONE_FAULT "nth: 1..}]\nsweep: {point: p, over: [f]}\n",
+     ":4:8: a plan may have one sweep, and there is one in line 3 already"},
+    {ONE_FAULT "}]\nsweep: [f]\n", ":4:8: a sweep must be a mapping"},
+    {ONE_FAULT "}]\nsweep: {over: [f]}\n", ":4:8: a sweep needs the key 'point'"},
+    {ONE_FAULT "}]\nsweep: {point: p}\n", ":4:8: a sweep needs the key 'over'"},
+    {ONE_FAULT "}]\nsweep: {point: p, ovre: [f]}\n", ":4:19: unknown key of a sweep 'ovre'"},
+    {ONE_FAULT "}]\nsweep: {point: q, over: [f]}\n", ":4:16: unknown point 'q'"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: f}\n", ":4:25: over must be a list"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: []}\n", ":4:25: over: names no function"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: [f, '']}\n", ":4:29: '' is no function of a sweep"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: [f, g, f]}\n", ":4:32: 'f' stands twice in over"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: [f*]}\n", ":4:26: 'f*' is no function of a sweep"},
+    {ONE_FAULT "}]\nsweep: {point: p, over: [m!f]}\n", "without its module"},
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, prob: 2, seed: 1}]\n",
      "'2' is not a number from 0 to 1"},
     {"plan: a\ntimeout: 5\n", ":2:10: '5' is no duration"},
@@ -290,12 +326,15 @@ static void test_full_tables(void) {
                 BOARD_MAX_FAULTS, ":68:5: a plan may have 64 faults");
     expect_full("plan: a\nenv:\n  all:\n", "    V#: x\n", BOARD_MAX_ENV,
                 "a plan may set 128 variables");
+    expect_full(ONE_FAULT "}]\nsweep:\n  point: p\n  over:\n", "    - f#\n", SWEEP_MOST_FUNCTIONS,
+                ":263:7: a sweep may go over 256 functions, and this is one more");
 }
 
 int main(void) {
     folder = test_folder();
     test_everything();
     test_after();
+    test_sweeps();
     test_refused();
     test_full_tables();
     rmdir(folder);

@@ -15,6 +15,7 @@
 #include "collect.h"
 #include "json_text.h"
 #include "signature.h"
+#include "sweep.h"
 #include "version.h"
 
 enum { AS_EXPECTED = 0, NOT_AS_EXPECTED = 1, CANNOT_TELL = 125 };
@@ -95,25 +96,33 @@ json_t *results_json(struct results *rs) {
 /* ---- one row ---- */
 
 struct counts {
-    int n, exercised, by_verdict[VERDICT_CLEAN + 1];
+    int trials, n, exercised, reproduced; /* n: that count, and so do the others */
+    int by_verdict[VERDICT_CLEAN + 1];
+    bool unfinished; /* a sweep that was ended before it was through */
 };
 
-static struct counts count(const struct trial_result *trial, int n) {
-    struct counts c = {.n = n};
+/* Rule 5: what did not fire says nothing about its element, except by what it found itself. */
+static struct counts count(const struct verdict_row *row, const struct trial_result *trial, int n) {
+    struct counts c = {.trials = n};
+    bool swept = sweep_most(row->plan_read) > 0;
     for (int i = 0; i < n; i++) {
-        c.exercised += trial[i].exercised;
-        c.by_verdict[trial[i].verdict]++;
+        bool counts = !swept || sweep_counts(&trial[i]);
+        c.by_verdict[trial[i].verdict] += counts || trial[i].verdict <= VERDICT_OTHER_FINDING;
+        c.n += counts;
+        c.exercised += counts && trial[i].exercised;
+        c.reproduced += counts && trial[i].verdict == VERDICT_REPRODUCED;
     }
+    c.unfinished = swept && sweep_end(row->plan_read, trial, n) != SWEEP_COMPLETE;
     return c;
 }
 
 /* Rule 1: the first in order of precedence that any trial has; without trials, nothing was
  * exercised. */
 static enum verdict verdict_of(const struct counts *c) {
-    for (int v = 0; v <= VERDICT_CLEAN; v++)
+    for (int v = 0; v < VERDICT_CLEAN; v++)
         if (c->by_verdict[v])
             return (enum verdict)v;
-    return VERDICT_NOT_EXERCISED;
+    return c->by_verdict[VERDICT_CLEAN] && !c->unfinished ? VERDICT_CLEAN : VERDICT_NOT_EXERCISED;
 }
 
 static bool cannot_tell(enum verdict v) {
@@ -122,12 +131,11 @@ static bool cannot_tell(enum verdict v) {
 
 static int judge_reproduced(const struct verdict_row *row, const struct counts *c) {
     double rate = row->rate > 0 && row->rate <= 1 ? row->rate : 1;
-    int reproduced = c->by_verdict[VERDICT_REPRODUCED];
-    if (c->n && reproduced >= rate * c->n - 1e-9)
+    if (c->n && c->reproduced >= rate * c->n - 1e-9)
         return AS_EXPECTED;
     int untold = c->by_verdict[VERDICT_ERROR] + c->by_verdict[VERDICT_NOT_EXERCISED];
     /* When the trials that could not tell might have made up the rate, nobody can tell. */
-    return reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
+    return c->reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
 }
 
 /* The step of an expected closed-by-fix, or NULL. */
@@ -176,6 +184,39 @@ static const char *reason_of(const struct trial_result *trial, int n, enum verdi
         if (trial[i].verdict == v)
             return trial[i].reason;
     return "there was no trial";
+}
+
+/* The element that decided: of a reproduction that every one should have shown, the first that did
+ * not; else the first that counts and has the row's verdict. n: none. */
+static int deciding_element(const struct verdict_row *row, const struct trial_result *trial, int n,
+                            enum verdict v) {
+    bool all = v == VERDICT_REPRODUCED && row->expected &&
+               strcmp(row->expected, verdict_name(VERDICT_REPRODUCED)) == 0;
+    int i = 0;
+    for (; i < n; i++) {
+        bool has_it = trial[i].verdict == v;
+        bool counts = sweep_counts(&trial[i]) || v <= VERDICT_OTHER_FINDING;
+        if (all ? sweep_counts(&trial[i]) && !has_it : counts && has_it)
+            break;
+    }
+    return i;
+}
+
+/* Why a sweep has its verdict; the caller's to free. */
+static char *sweep_reason(const struct verdict_row *row, const struct counts *c,
+                          const struct trial_result *trial, int n, enum verdict v) {
+    AUTO_TEXT note = sweep_note(row->plan_read, trial, n);
+    int i = deciding_element(row, trial, n, v);
+    if (i < n) {
+        AUTO_TEXT name = sweep_element_name(row->plan_read, i + 1);
+        return format_text("`%s` was %s: %s%s%s", name, verdict_name(trial[i].verdict),
+                           trial[i].reason, *note ? "; " : "", note);
+    }
+    if (c->n || *note || !n)
+        return copy_text(note);
+    AUTO_TEXT name = sweep_element_name(row->plan_read, 1);
+    return format_text("none of the %d runs of the sweep let its fault fire; `%s`: %s", n, name,
+                       trial[0].reason);
 }
 
 static json_t *seeds_json(const struct plan *p) {
@@ -240,9 +281,9 @@ static int judge_closed(const struct results *rs, const struct verdict_row *row,
 }
 
 static void set_counts(json_t *j, const struct counts *c, enum verdict v) {
-    json_object_set_new(j, "trials", json_integer(c->n));
+    json_object_set_new(j, "trials", json_integer(c->trials));
     json_object_set_new(j, "exercised", json_integer(c->exercised));
-    json_object_set_new(j, "reproduced", json_integer(c->by_verdict[VERDICT_REPRODUCED]));
+    json_object_set_new(j, "reproduced", json_integer(c->reproduced));
     json_object_set_new(j, "of_verdict", json_integer(c->by_verdict[v]));
     json_object_set_new(j, "verdict", json_string(verdict_name(v)));
 }
@@ -263,7 +304,7 @@ static void add_trials(struct results *rs, const struct verdict_row *row,
 
 int results_add(struct results *rs, const struct verdict_row *row, const struct trial_result *trial,
                 int n) {
-    struct counts c = count(trial, n);
+    struct counts c = count(row, trial, n);
     enum verdict v = verdict_of(&c);
     const char *why = NULL;
     int status = closed_step(row) ? judge_closed(rs, row, trial, n, &why) : judge(row, &c);
@@ -277,9 +318,11 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     json_object_set_new(j, "signatures", signatures_json(trial, n));
     /* A reproduction that was wanted says enough by its signature. */
     bool says_enough = v == VERDICT_CLEAN || (status == AS_EXPECTED && v == VERDICT_REPRODUCED);
+    AUTO_TEXT swept = sweep_most(row->plan_read) ? sweep_reason(row, &c, trial, n, v) : NULL;
     if (!why)
-        why = says_enough ? "" : reason_of(trial, n, v);
+        why = says_enough ? "" : swept ? swept : reason_of(trial, n, v);
     json_object_set_new(j, "reason", json_text(why));
+    json_object_set_new(j, "sweep", sweep_json(row->plan_read, trial, n));
     json_object_set_new(j, "skipped", json_false());
     json_object_set_new(j, "again", json_text(row->again));
     add_trials(rs, row, trial, n);
@@ -288,7 +331,7 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
 }
 
 void results_skip(struct results *rs, const struct verdict_row *row, const char *missing) {
-    struct counts none = {.n = 0};
+    struct counts none = {.trials = 0};
     json_t *j = head_json(row);
     set_counts(j, &none, VERDICT_NOT_EXERCISED);
     json_object_set_new(j, "expected", json_text(row->expected));
@@ -297,6 +340,7 @@ void results_skip(struct results *rs, const struct verdict_row *row, const char 
     json_object_set_new(j, "status", json_integer(CANNOT_TELL));
     json_object_set_new(j, "signatures", json_array());
     json_object_set_new(j, "reason", json_text(missing));
+    json_object_set_new(j, "sweep", json_null());
     json_object_set_new(j, "skipped", json_true());
     json_object_set_new(j, "again", json_text(row->again));
     json_array_append_new(json_object_get(rs->json, "verdicts"), j);

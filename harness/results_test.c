@@ -157,6 +157,185 @@ static void test_closed_by_fix(void) {
     }
 }
 
+/* Rule 5 of the verdicts. An element: its verdict, and whether its fault fired. */
+static void test_sweep(void) {
+    struct plan over = {
+        .sweep = {.kind = SWEEP_OVER, .function = {"f", "g", "h", "i"}, .n_functions = 4}};
+    struct plan nth = {.sweep = {.kind = SWEEP_NTH}};
+    static const struct {
+        const char *name, *expected;
+        double rate;
+        bool is_nth;
+        int verdict[4], fired[4], status, exercised, reproduced;
+        const char *row, *reason;
+    } sweeps[] = {
+        {"all fired", "reproduced", 0, 0, {R, R, R, R}, {1, 1, 1, 1}, 0, 4, 4, "reproduced", ""},
+        {"two fired", "reproduced", 0, 0, {N, R, N, R}, {0, 1, 0, 1}, 0, 2, 2, "reproduced", ""},
+        {"one that fired did not reproduce",
+         "reproduced",
+         0,
+         0,
+         {N, R, C, R},
+         {0, 1, 1, 1},
+         1,
+         3,
+         2,
+         "reproduced",
+         "`h` was clean"},
+        {"the rate of those that fired",
+         "reproduced",
+         0.6,
+         0,
+         {N, R, C, R},
+         {0, 1, 1, 1},
+         0,
+         3,
+         2,
+         "reproduced",
+         ""},
+        {"the rate is missed",
+         "reproduced",
+         0.7,
+         0,
+         {N, R, C, R},
+         {0, 1, 1, 1},
+         1,
+         3,
+         2,
+         "reproduced",
+         "`h` was clean"},
+        {"one fired, and is clean",
+         "clean",
+         0,
+         0,
+         {N, N, C, N},
+         {0, 0, 1, 0},
+         0,
+         1,
+         0,
+         "clean",
+         ""},
+        {"none fired",
+         "clean",
+         0,
+         0,
+         {N, N, N, N},
+         {0},
+         125,
+         0,
+         0,
+         "not-exercised",
+         "none of the 4 runs of the sweep let its fault fire; `f`: because"},
+        {"none fired, reproduced wanted",
+         "reproduced",
+         0,
+         0,
+         {N, N, N, N},
+         {0},
+         125,
+         0,
+         0,
+         "not-exercised",
+         "none of the 4 runs"},
+        {"fired, and not exercised otherwise",
+         "clean",
+         0,
+         0,
+         {N, C, N, C},
+         {0, 1, 1, 1},
+         125,
+         2,
+         0,
+         "not-exercised",
+         "`h` was not-exercised"},
+        {"an error hides whether it fired",
+         "clean",
+         0,
+         0,
+         {C, E, C, C},
+         {1, 0, 1, 1},
+         125,
+         3,
+         0,
+         "error",
+         "`g` was error"},
+        {"a finding of what did not fire",
+         "clean",
+         0,
+         0,
+         {C, N, O, C},
+         {1, 0, 0, 1},
+         1,
+         2,
+         0,
+         "other-finding",
+         "`h` was other-finding"},
+        {"is no reproduction",
+         "reproduced",
+         0,
+         0,
+         {R, N, R, R},
+         {1, 0, 0, 1},
+         0,
+         2,
+         2,
+         "reproduced",
+         ""},
+        {"nth, complete", "clean", 0, 1, {C, C, C, N}, {1, 1, 1, 0}, 0, 3, 0, "clean", ""},
+        {"nth, broken off",
+         "clean",
+         0,
+         1,
+         {C, C, C, C},
+         {1, 1, 1, 1},
+         125,
+         4,
+         0,
+         "not-exercised",
+         "broken off after 4 runs"},
+        {"nth, stuck",
+         "clean",
+         0,
+         1,
+         {C, O, O, O},
+         {1, 0, 0, 0},
+         1,
+         1,
+         0,
+         "other-finding",
+         "`nth 2` was other-finding: because of other-finding; the sweep was ended"},
+    };
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++) {
+        struct results *rs = results_new();
+        struct verdict_row row = {.scenario = "s",
+                                  .plan_read = sweeps[i].is_nth ? &nth : &over,
+                                  .expected = sweeps[i].expected,
+                                  .rate = sweeps[i].rate};
+        struct trial_result t[4];
+        for (int k = 0; k < 4; k++) {
+            t[k] = trial(sweeps[i].verdict[k]);
+            t[k].ended = true;
+            t[k].fired = sweeps[i].fired[k];
+        }
+        check(results_add(rs, &row, t, 4) == sweeps[i].status, sweeps[i].name);
+        const char *verdict, *reason, *second;
+        int n, exercised, reproduced, fired;
+        json_t *v = (json_t *)(uintptr_t)last(rs, "verdicts");
+        check(json_unpack(v, "{s:s,s:s,s:i,s:i,s:i,s:{s:i,s:[{},{s:s}]}}", "verdict", &verdict,
+                          "reason", &reason, "trials", &n, "exercised", &exercised, "reproduced",
+                          &reproduced, "sweep", "fired", &fired, "elements", "name", &second) == 0,
+              sweeps[i].name);
+        check(strcmp(verdict, sweeps[i].row) == 0, sweeps[i].name);
+        check(*sweeps[i].reason ? strstr(reason, sweeps[i].reason) != NULL : !*reason, reason);
+        check(n == 4 && exercised == sweeps[i].exercised && reproduced == sweeps[i].reproduced,
+              sweeps[i].name);
+        check(strcmp(second, sweeps[i].is_nth ? "nth 2" : "g") == 0, second);
+        results_free(rs);
+        for (int k = 0; k < 4; k++)
+            trial_result_free(&t[k]);
+    }
+}
+
 static void test_signatures(struct results *rs) {
     struct trial_result results[2] = {trial(R), trial(R)};
     struct verdict_row row = {.scenario = "s", .expected = "clean", .again = "again"};
@@ -208,6 +387,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         test_case(rs, i);
     test_closed_by_fix();
+    test_sweep();
     test_signatures(rs);
     test_skip(rs);
     test_file(rs);

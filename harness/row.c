@@ -3,6 +3,7 @@
 #include "parts.h"
 #include "progress.h"
 #include "steps.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -54,15 +55,38 @@ static char *copy_or_null(const char *s) {
     return s ? strdup(s) : NULL;
 }
 
+/* As part of a file's name; its number says which one it is where the name was cut. */
+enum { MOST_OF_NAME = 80 };
+
+static char *trial_id(const struct row *r, const struct plan *p, int number) {
+    if (!p->sweep.element)
+        return text("%s-t%d", r->id, number);
+    char *name = sweep_element_name(p, number);
+    for (char *blank = strchr(name, ' '); blank; blank = strchr(blank, ' '))
+        *blank = '-';
+    char *id = text("%s-s%d-%.*s", r->id, number, MOST_OF_NAME, name);
+    free(name);
+    return id;
+}
+
+static char *trial_name(const struct row *r, const struct plan *p, int number) {
+    char *which = p->sweep.element ? sweep_element_name(p, number)
+                                   : text("trial %d of %d", number, r->trials);
+    char *name = text("%s %s, %s, %d rank%s, %s", r->head.scenario, r->head.variant,
+                      r->head.plan ? r->head.plan : p->name, r->head.ranks,
+                      r->head.ranks == 1 ? "" : "s", which);
+    free(which);
+    return name;
+}
+
 /* Owned by the caller, as trial_free wants it: everything is a copy. */
 static struct trial *make_trial(const struct row *r, struct plan *p, int number) {
     struct trial *t = calloc(1, sizeof *t);
     if (!t)
         abort();
-    t->id = text("%s-t%d", r->id, number);
+    t->id = trial_id(r, p, number);
     t->dir = text("%s/trials/%s", r->out, t->id);
-    t->name = text("%s %s, %s, %d rank%s, trial %d of %d", r->head.scenario, r->head.variant,
-                   r->head.plan, r->head.ranks, r->head.ranks == 1 ? "" : "s", number, r->trials);
+    t->name = trial_name(r, p, number);
     t->argv = copy_words(r->argv);
     t->ranks = r->head.ranks;
     t->launcher = r->launcher;
@@ -119,7 +143,9 @@ static bool remove_earlier(const char *dir, struct complaints *c) {
 
 /* A board is a few MiB, and useful only where something is left to be looked at. */
 static void drop_board(const struct trial *t, const struct trial_result *result, bool keep) {
-    if (!keep && (result->verdict == VERDICT_CLEAN || result->verdict == VERDICT_REPRODUCED))
+    bool unfired = t->plan->sweep.element && !sweep_counts(result) && result->ended;
+    if (!keep && (result->verdict == VERDICT_CLEAN || result->verdict == VERDICT_REPRODUCED ||
+                  (unfired && result->verdict == VERDICT_NOT_EXERCISED)))
         board_remove(t->dir);
 }
 
@@ -158,24 +184,55 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
     return ready;
 }
 
-static struct plan *read_plan(const struct row *r, struct complaints *c) {
-    struct plan *p = plan_read(r->plan_file, c);
+/* What the row asks of a plan that is good in itself. */
+static bool row_allows(const struct row *r, const struct plan *p, struct complaints *c) {
     size_t closed = strlen(CLOSED_BY_FIX);
-    const char *program = r->launcher == LAUNCHER_USER ? NULL : r->argv[0];
-    if (p && (!add_environment(r, p, c) || !plan_check(p, r->head.ranks, program, c))) {
-        plan_free(p);
-        return NULL;
-    }
-    if (p && r->head.expected && !strncmp(r->head.expected, CLOSED_BY_FIX, closed) &&
-        plan_after(p, r->head.expected + closed) < 0) {
+    bool closes = r->head.expected && !strncmp(r->head.expected, CLOSED_BY_FIX, closed);
+    int before = c->count;
+    if (closes && plan_after(p, r->head.expected + closed) < 0)
         complain(c, r->plan_file, 0, 0,
                  "the scenario expects '%s', and that is no step of this plan: write a step's "
                  "text as it stands there",
                  r->head.expected);
-        plan_free(p);
-        return NULL;
+    if (closes && sweep_most(p))
+        complain(c, r->plan_file, p->sweep.line, p->sweep.column,
+                 "the scenario expects '%s', which one interleaving shows, and a sweep is many: "
+                 "take the sweep out of the plan",
+                 r->head.expected);
+    if (sweep_most(p) && r->trials_given && r->trials != 1)
+        complain(c, r->plan_file, p->sweep.line, p->sweep.column,
+                 "a sweep runs each of its elements once, and --trials asks for %d trials: leave "
+                 "--trials out",
+                 r->trials);
+    return c->count == before;
+}
+
+static struct plan *read_plan(const struct row *r, struct complaints *c) {
+    struct plan *p = plan_read(r->plan_file, c);
+    const char *program = r->launcher == LAUNCHER_USER ? NULL : r->argv[0];
+    if (!p || (add_environment(r, p, c) && plan_check(p, r->head.ranks, program, c) &&
+               row_allows(r, p, c)))
+        return p;
+    plan_free(p);
+    return NULL;
+}
+
+/* "3 of 3 trials", or of a sweep "7 of 9 points fired, 6 reproduced". */
+static void print_counts(FILE *to, const json_t *v) {
+    const json_t *sweep = json_object_get(v, "sweep");
+    long long of_verdict = json_integer_value(json_object_get(v, "of_verdict")),
+              trials = json_integer_value(json_object_get(v, "trials"));
+    if (!json_is_object(sweep)) {
+        fprintf(to, "%lld of %lld trials\n", of_verdict, trials);
+        return;
     }
-    return p;
+    bool over = !strcmp(json_string_value(json_object_get(sweep, "kind")), "over");
+    fprintf(to, "%lld of %lld %s fired, %lld %s\n",
+            json_integer_value(json_object_get(sweep, "fired")), trials, over ? "points" : "runs",
+            of_verdict, json_string_value(json_object_get(v, "verdict")));
+    const char *note = json_string_value(json_object_get(sweep, "note"));
+    if (*note && json_is_true(json_object_get(v, "as_expected")))
+        fprintf(to, "     %s\n", note);
 }
 
 /* The row, as results.json has it, in one line for people; the reason below it when the verdict is
@@ -183,15 +240,14 @@ static struct plan *read_plan(const struct row *r, struct complaints *c) {
 static void print_row(FILE *to, const json_t *v) {
     const char *reason = json_string_value(json_object_get(v, "reason"));
     bool as_expected = json_is_true(json_object_get(v, "as_expected"));
-    fprintf(to, "%-4s %s  %s  %s  %lld rank%s  %s: %lld of %lld trials\n",
-            as_expected ? "ok" : "NOT", json_string_value(json_object_get(v, "scenario")),
+    fprintf(to, "%-4s %s  %s  %s  %lld rank%s  %s: ", as_expected ? "ok" : "NOT",
+            json_string_value(json_object_get(v, "scenario")),
             json_string_value(json_object_get(v, "variant")),
             json_string_value(json_object_get(v, "plan")),
             json_integer_value(json_object_get(v, "ranks")),
             json_integer_value(json_object_get(v, "ranks")) == 1 ? "" : "s",
-            json_string_value(json_object_get(v, "verdict")),
-            json_integer_value(json_object_get(v, "of_verdict")),
-            json_integer_value(json_object_get(v, "trials")));
+            json_string_value(json_object_get(v, "verdict")));
+    print_counts(to, v);
     if (reason && *reason && !as_expected)
         fprintf(to, "     %s\n", reason);
     fflush(to);
@@ -206,15 +262,34 @@ static void print_doubts(const struct row *r, const struct plan *p) {
     complaints_clear(&doubts);
 }
 
+/* The plan of the next trial, owned by the trial: of a sweep, its next element. */
+static struct plan *next_plan(const struct row *r, const struct plan *shown, int number,
+                              struct complaints *c) {
+    struct plan *p = read_plan(r, c);
+    if (!p || !sweep_most(shown))
+        return p;
+    if (p->hash == shown->hash && sweep_to_element(p, number))
+        return p;
+    complain(c, r->plan_file, 0, 0, "the plan was changed while its sweep ran: run it again");
+    plan_free(p);
+    return NULL;
+}
+
+static bool more_to_run(const struct row *r, const struct plan *p,
+                        const struct trial_result *result, int done) {
+    return sweep_most(p) ? sweep_end(p, result, done) == SWEEP_GOES_ON : done < r->trials;
+}
+
 int row_run(const struct row *r, struct results *rs, struct complaints *c) {
-    struct trial_result *result = calloc((size_t)r->trials, sizeof *result);
     struct plan *shown = read_plan(r, c);
+    int most = sweep_most(shown) ? sweep_most(shown) : r->trials;
+    struct trial_result *result = calloc((size_t)most, sizeof *result);
     bool interrupted = false;
     int done = 0;
     if (!result)
         abort();
-    while (shown && done < r->trials && !interrupted) {
-        struct plan *p = read_plan(r, c); /* owned by the trial */
+    while (shown && !interrupted && more_to_run(r, shown, result, done)) {
+        struct plan *p = next_plan(r, shown, done + 1, c);
         struct trial *t = p ? make_trial(r, p, done + 1) : NULL;
         bool ran = t && run_one(r, t, &result[done], &interrupted, c);
         if (t)

@@ -12,8 +12,9 @@ struct row {
     char **argv; /* the workload's command, owned by the caller */
     enum launcher launcher;
     int trials;
-    bool live; /* copy the ranks' output as it comes */
-    bool keep; /* keep the boards of all trials */
+    bool trials_given; /* by the user, who may not for a sweep: it runs each element once */
+    bool live;         /* copy the ranks' output as it comes */
+    bool keep;         /* keep the boards of all trials */
     double time_scale;
     uint64_t limit_ns, stall_ns; /* unscaled */
     bool needs_mark;

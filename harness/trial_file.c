@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "allocate.h"
+#include "sweep.h"
 
 static const char format_name[] = "holdpoint-trial/1";
 
@@ -71,12 +72,12 @@ bool trial_save(const struct trial *t, struct complaints *c) {
     for (int i = 0; i < t->n_outcomes; i++)
         json_array_append_new(outcomes, outcome_json(&t->outcome[i]));
     AUTO_JSON value = json_pack(
-        "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:f,s:I,s:I,s:b,s:s?,s:s?,s:o,s:s}", "format", format_name,
-        "id", t->id, "name", t->name, "argv", argv, "ranks", t->ranks, "launcher", (int)t->launcher,
-        "keep_output_live", t->keep_output_live, "time_scale", t->time_scale, "limit_ns",
-        (json_int_t)t->limit_ns, "stall_ns", (json_int_t)t->stall_ns, "needs_mark", t->needs_mark,
-        "sanitizer", t->sanitizer, "component_file", t->component_file, "outcomes", outcomes,
-        "plan_file", t->plan->file);
+        "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:f,s:I,s:I,s:b,s:s?,s:s?,s:o,s:s,s:i}", "format",
+        format_name, "id", t->id, "name", t->name, "argv", argv, "ranks", t->ranks, "launcher",
+        (int)t->launcher, "keep_output_live", t->keep_output_live, "time_scale", t->time_scale,
+        "limit_ns", (json_int_t)t->limit_ns, "stall_ns", (json_int_t)t->stall_ns, "needs_mark",
+        t->needs_mark, "sanitizer", t->sanitizer, "component_file", t->component_file, "outcomes",
+        outcomes, "plan_file", t->plan->file, "sweep_element", t->plan->sweep.element);
     if (!value) {
         complain(c, t->dir, 0, 0,
                  "the trial cannot be saved: its id, name or a word of its command is "
@@ -151,16 +152,18 @@ static char *text_or_null(const json_t *value) {
     return json_is_string(value) ? copy_text(json_string_value(value)) : NULL;
 }
 
-static bool read_trial(json_t *from, struct trial *t) {
+/* *element: which of a sweep's runs it is, or 0. */
+static bool read_trial(json_t *from, struct trial *t, int *element) {
     const char *format, *id, *name;
     int launcher, live, needs_mark;
     json_int_t limit, stall;
     json_t *argv, *outcomes, *sanitizer, *component;
-    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:o,s:o,s:o}", "format",
+    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:o,s:o,s:o,s:i}", "format",
                     &format, "id", &id, "name", &name, "argv", &argv, "ranks", &t->ranks,
                     "launcher", &launcher, "keep_output_live", &live, "time_scale", &t->time_scale,
                     "limit_ns", &limit, "stall_ns", &stall, "needs_mark", &needs_mark, "sanitizer",
-                    &sanitizer, "component_file", &component, "outcomes", &outcomes) != 0 ||
+                    &sanitizer, "component_file", &component, "outcomes", &outcomes,
+                    "sweep_element", element) != 0 ||
         strcmp(format, format_name) != 0 || t->ranks < 1 || t->ranks > BOARD_MAX_RANKS ||
         launcher < LAUNCHER_LOCAL || launcher > LAUNCHER_USER || limit < 0 || stall < 0)
         return false;
@@ -176,6 +179,19 @@ static bool read_trial(json_t *from, struct trial *t) {
     return read_argv(argv, t) && read_outcomes(outcomes, t);
 }
 
+/* The plan as it was run: of a sweep, the element. */
+static struct plan *read_plan(const char *file, int element, struct complaints *c) {
+    struct plan *p = plan_read(file, c);
+    if (!p || !element || sweep_to_element(p, element))
+        return p;
+    complain(c, file, 0, 0,
+             "this plan has no element %d of a sweep, and trial.json says that it was run: the "
+             "folder is damaged or mixed up",
+             element);
+    plan_free(p);
+    return NULL;
+}
+
 struct trial *trial_load(const char *dir, struct complaints *c) {
     AUTO_TEXT file = format_text("%s/trial.json", dir);
     AUTO_TEXT plan = format_text("%s/plan.yaml", dir);
@@ -183,13 +199,15 @@ struct trial *trial_load(const char *dir, struct complaints *c) {
     AUTO_JSON value = read_json(file, c);
     struct trial *t = allocate(1, sizeof *t);
     t->dir = copy_text(dir);
-    if (value && !read_trial(value, t))
+    int element = 0;
+    if (value && !read_trial(value, t, &element))
         complain(
             c, file, 0, 0,
             "a key is missing or has another type than this version of holdpoint writes: damaged, "
             "or of another version");
-    else if (value && (t->plan = plan_read(plan, c)) && (t->board = board_open(board, c)) &&
-             t->board->n_ranks == (uint32_t)t->ranks && t->board->plan_hash == t->plan->hash)
+    else if (value && (t->plan = read_plan(plan, element, c)) &&
+             (t->board = board_open(board, c)) && t->board->n_ranks == (uint32_t)t->ranks &&
+             t->board->plan_hash == t->plan->hash)
         return t;
     else if (t->board)
         complain(c, board, 0, 0,

@@ -108,11 +108,6 @@ def test_verdict_01_the_first_verdict_that_any_trial_has_counts(lab, tmp_path):
     assert r.rc == 1 and r.row["as_expected"] is False, r  # expect: reproduced wants it in every trial
 
 
-def test_verdict_05_sweeps_are_refused_while_there_are_none(lab):
-    r = lab.run("plan: sweep\nsweep: {point: a, over: [x]}", "int main(void) { return 0; }")
-    assert r.rc == 129 and "sweep" in r.stderr, r
-
-
 def test_verdict_07_a_component_given_by_path_is_expected_clean(lab, tmp_path):
     faulty = lab.program("int main(void) { a(1); " + FREE_TWICE + " return 0; }")
     fixed = lab.program("int main(void) { a(1); return 0; }")

@@ -9,6 +9,7 @@ PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
 BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/results.c"
 MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
+SWEEPS = "tests/test_sweeps.py"
 
 
 @dataclass
@@ -157,4 +158,11 @@ WRONG = [
         ("->__data.__pad3 == DESTROYED_RWLOCK &&\n               destroyed_entry(lock);", "->__data.__readers == 0 &&\n"
          "               destroyed_entry(lock);")],
         f"{LOCKS}::test_locks_finds_the_misuse_and_not_its_correct_twin"),
+    Wrong("what did not fire in a sweep counts as clean", RESULTS, [
+        ("bool counts = !swept || sweep_counts(&trial[i]);", "bool counts = true;"),
+        ("c.by_verdict[trial[i].verdict] +=", "c.by_verdict[swept && !trial[i].fired ? VERDICT_CLEAN : trial[i].verdict] +=")],
+        f"{SWEEPS}::test_verdict_05_none_fired_is_not_exercised"),
+    Wrong("what did not fire in a sweep decides", RESULTS, [
+        ("bool counts = !swept || sweep_counts(&trial[i]);", "bool counts = true;")],
+        f"{SWEEPS}::test_verdict_05_what_did_not_fire_decides_nothing"),
 ]
