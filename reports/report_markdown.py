@@ -28,6 +28,16 @@ def table(results):
     return lines
 
 
+def sweep(row):
+    """What each element of a sweep came to."""
+    lines = ["", f"{cell(row.sweep_told)}", "", "| element | fired | verdict | reason |", "|---|---|---|---|"]
+    for element in row.verdict["sweep"]["elements"]:
+        verdict = element["verdict"] if element["fired"] or element["verdict"] != "not-exercised" else ""
+        cells = [element["name"], "yes" if element["fired"] else "not fired", verdict, element["reason"]]
+        lines.append("| " + " | ".join(map(cell, cells)) + " |")
+    return lines
+
+
 def markdown(results):
     told = ", ".join(f"{results.count(state)} {state}" for state in rows.STATES if results.count(state)) or "nothing ran"
     machine = results.json["machine"]
@@ -35,8 +45,10 @@ def markdown(results):
              f" {results.json['started']}, holdpoint {cell(results.json['holdpoint'])}.", ""]
     lines += table(results) if results.rows else []
     for row in results.rows:
-        if row.state == rows.AS_EXPECTED:
+        if row.state == rows.AS_EXPECTED and not row.verdict["sweep"]:
             continue
-        lines += ["", f"## {cell(row.scenario)}: {cell(row.name)}", "", f"{row.state}: {cell(row.reason)}"]
+        told = f"{row.state}: {cell(row.reason)}" if row.reason else row.state
+        lines += ["", f"## {cell(row.scenario)}: {cell(row.name)}", "", told]
+        lines += sweep(row) if row.verdict["sweep"] else []
         lines += ["", f"Again: {code(row.again)}"] if row.again else []
     return "\n".join(lines) + "\n"

@@ -33,13 +33,26 @@ class Row:
 
     @property
     def counted(self):
-        """"3 of 3", the trials that have the row's verdict."""
+        """"3 of 3", the trials that have the row's verdict; "3 of 7 fired" of a sweep."""
+        if self.verdict["sweep"]:
+            return f"{self.verdict['of_verdict']} of {self.verdict['sweep']['fired']} fired"
         return f"{self.verdict['of_verdict']} of {self.verdict['trials']}"
 
     @property
     def trials_told(self):
         """"3 of 3 reproduced, 3 exercised"."""
         return f"{self.counted} {self.verdict['verdict']}, {self.verdict['exercised']} exercised"
+
+    @property
+    def sweep_told(self):
+        """"7 of 9 points fired, 6 reproduced"; "" of a row that is no sweep."""
+        sweep = self.verdict["sweep"]
+        if not sweep:
+            return ""
+        what = "points" if sweep["kind"] == "over" else "runs"
+        note = f"; {sweep['note']}" if sweep["note"] else ""
+        return (f"{sweep['fired']} of {len(sweep['elements'])} {what} fired,"
+                f" {self.verdict['of_verdict']} {self.verdict['verdict']}{note}")
 
     @property
     def wanted(self):

@@ -196,6 +196,38 @@ def test_texts_of_others_cannot_break_a_report(folder):
     assert len(re.findall(r"(?<!\\)\|", row)) == 10 and "<script" not in row, row
 
 
+def swept(*elements, kind="over", note=""):
+    """The sample with its first row made a sweep: (name, fired, verdict) each."""
+    about = sample()
+    about["verdicts"][0].update(of_verdict=1, sweep={
+        "kind": kind, "fired": sum(fired for _, fired, _ in elements), "note": note, "elements": [
+            {"name": name, "fired": fired, "verdict": verdict, "reason": f"because of {name}", "trial": "sample-0-t1"}
+            for name, fired, verdict in elements]})
+    return about
+
+
+def test_a_sweep_is_a_table_of_its_elements(folder):
+    about = swept(("ompi_win_init", True, "reproduced"), (HOSTILE, False, "not-exercised"), ("gone", False, "error"))
+    (folder / "results.json").write_text(json.dumps(about))
+    done = report(folder)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 fired" in report_table.table(report_rows.read(folder), width=250)
+    page, text = (folder / "index.html").read_text(), (folder / "summary.md").read_text()
+    assert "Sweep: 1 of 3 points fired, 1 reproduced" in page and page.count("not fired</span>") == 2, page
+    assert "<script" not in page and page.count('<table class="cards sweep">') == 1
+    assert "| ompi\\_win\\_init | yes | reproduced | because of ompi\\_win\\_init |" in text, text
+    assert "| gone | not fired | error | because of gone |" in text and "1 of 3 points fired, 1 reproduced" in text, text
+    assert "&lt;script&gt;" in next(line for line in text.splitlines() if "| not fired |" in line)
+
+
+def test_a_sweep_that_was_ended_early_says_why(folder):
+    about = swept(("nth 1", True, "reproduced"), kind="nth", note="ended after 1000 runs")
+    (folder / "results.json").write_text(json.dumps(about))
+    assert report(folder, "--quiet").returncode == 0
+    for name in ("index.html", "summary.md"):
+        assert "1 of 1 runs fired, 1 reproduced; ended after 1000 runs" in (folder / name).read_text(), name
+
+
 def test_the_page_fetches_nothing(folder):
     report(folder, "--quiet")
     page = (folder / "index.html").read_text()
