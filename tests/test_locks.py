@@ -247,6 +247,13 @@ def test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run(lab, t
     assert rows["fixed"]["status"] == 125 and "`faulty`" in rows["fixed"]["reason"] and r.rc != 0, r
 
 
+def test_verdict_03_closed_by_fix_is_of_one_interleaving_not_of_a_sweep(lab, tmp_path):
+    swept = BLOCKED + "faults: [{at: b, do: delay, for: 1ms}]\nsweep: {point: b, over: [b]}\n"
+    r, rows = closing(lab, tmp_path, FREE_TWICE, LOCKED, plan=swept)
+    assert r.rc == 129 and "which one interleaving shows, and a sweep is many" in r.stderr, r
+    assert list(rows) == ["faulty"] and rows["faulty"]["as_expected"], rows
+
+
 @pytest.mark.parametrize("fixed, step", [("nap(3000); b(1);", "reach b"), (LOCKED, "pass a")],
                          ids=["a-timeout", "another-step"])
 def test_verdict_03_only_the_step_named_and_never_a_timeout(lab, tmp_path, fixed, step):
