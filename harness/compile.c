@@ -227,6 +227,7 @@ bool plan_compile(const struct plan *p, double time_scale, struct board *b, stru
     struct compiler k = {p, b, c, time_scale, true};
     b->plan_hash = p->hash;
     b->scope_rank = p->scope_rank;
+    b->heal = p->heal;
     b->detectors = p->detectors;
     b->follow = p->follow;
     b->follow_program = string(&k, p->follow_program);

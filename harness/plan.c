@@ -719,6 +719,7 @@ static bool read_sweep(struct yaml_tree *t, yaml_node_t *v, void *into) {
 static const struct tree_key plan_keys[] = {
     {"plan", tree_text, IN_PLAN(name), TREE_REQUIRED},
     {"scope", read_scope, IN_PLAN(scope_rank), TREE_OPTIONAL},
+    {"heal", tree_bool, IN_PLAN(heal), TREE_OPTIONAL},
     {"ranks", read_ranks, 0, TREE_OPTIONAL},
     {"points", declare_points, 0, TREE_OPTIONAL},
     {"roles", declare_roles, 0, TREE_OPTIONAL},

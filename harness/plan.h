@@ -81,6 +81,7 @@ struct plan {
     char *file, *name;
     uint64_t hash; /* FNV-1a 64 of the file's bytes; of the element too when the plan is one */
     bool scope_rank;
+    bool heal;                                  /* a completion whose owner is dead is dropped */
     int ranks[BOARD_MAX_RANKS], n_ranks_listed; /* `ranks:` of scope rank */
     uint64_t timeout_ns;                        /* unscaled; default 5 s */
     unsigned detectors;                         /* enum detector bits */

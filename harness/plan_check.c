@@ -470,6 +470,13 @@ static void check_program(struct check *k, const char *program) {
     closure_free(c);
 }
 
+/* What is dropped is what the detector sees dead. */
+static void check_heal(struct check *k) {
+    if (!k->plan->heal || (k->plan->detectors & DETECT_FRAMES))
+        return;
+    refuse(k, 0, 0, "heal: drops what the detector `frames` finds: add `detect: [frames]`");
+}
+
 bool plan_check(const struct plan *p, int n_ranks, const char *program, struct complaints *c) {
     struct check k = {p, n_ranks, c, true};
     for (int i = 0; i < p->n_points; i++)
@@ -487,6 +494,7 @@ bool plan_check(const struct plan *p, int n_ranks, const char *program, struct c
     if (p->sweep.kind == SWEEP_NTH)
         check_sweep_nth(&k);
     check_ranks_listed(&k);
+    check_heal(&k);
     check_size(&k);
     if (program)
         check_program(&k, program);

@@ -57,7 +57,8 @@ static const struct finding *first_finding(const struct record *e, bool reproduc
         const struct finding *f = &e->findings.finding[i];
         if (f->suspect || f->by_plan)
             continue;
-        if (!reproduced || (!f->before_plan && finding_is_expected(e, f)))
+        /* Rule 4: where heal acted, the bug was there. */
+        if (!reproduced || f->healed || (!f->before_plan && finding_is_expected(e, f)))
             return f;
     }
     return NULL;

@@ -212,7 +212,7 @@ static void at_gate(uint16_t point, uint16_t claim, uint32_t n, struct arrival *
     } else {
         atomic_fetch_add(&s->point[point].bystanders, 1);
         event_write(EVENT_BYSTANDER, point, BOARD_NONE, BOARD_NONE, n, claim);
-        if (p->crowd_hold)
+        if (p->crowd_hold && owner) /* nobody's claim has no pass to wait for */
             a->crowd_claim = claim;
     }
 }

@@ -122,25 +122,23 @@ static int changed_byte(const struct frames_watch *w, const struct frames_eviden
     return -1;
 }
 
-static void report(struct frames_watch *w, uint32_t i, const void *code, int changed,
-                   unsigned char was, unsigned char now) {
+/* `seen`: what the callback did there, in words. */
+static void report(struct frames_watch *w, uint32_t i, const void *code, const char *seen,
+                   bool suspect, bool healed) {
     struct frames_target *t = &w->target[i];
     struct board_finding *f = finding_begin(FINDING_STACK_USE_AFTER_RETURN);
     if (!f)
         return;
-    char where[96], seen[140] = "no store was seen";
+    char where[96];
     if (t->direct)
         snprintf(where, sizeof where, "the callback's data is");
     else
         snprintf(where, sizeof where, "the callback's data holds, at offset %u,", t->offset);
-    if (changed >= 0)
-        snprintf(seen, sizeof seen,
-                 "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
-                 (unsigned long)((t->address & ~(uintptr_t)7) + (uintptr_t)changed), was, now);
     snprintf(f->note, sizeof f->note, "%s the address 0x%lx in a frame that had returned; %s",
              where, (unsigned long)t->address, seen);
     f->address = t->address;
-    f->suspect = !t->direct && changed < 0;
+    f->suspect = suspect;
+    f->healed = healed;
     struct board_frame owner[2] = {objects_frame((const char *)t->owner_code - 1),
                                    objects_frame((const char *)t->owner_returns_to - 1)};
     struct board_frame callback = objects_frame(code);
@@ -154,9 +152,28 @@ void frames_after(struct frames_watch *w, struct frames_evidence *e, const void 
     for (uint32_t i = 0; i < w->n; i++) {
         unsigned char now = 0;
         int changed = e->dead[i] ? changed_byte(w, e, i, &now) : -1;
+        char seen[140] = "no store was seen";
+        if (changed >= 0)
+            snprintf(seen, sizeof seen,
+                     "the callback stored there: byte 0x%lx went from 0x%02x to 0x%02x",
+                     (unsigned long)((w->target[i].address & ~(uintptr_t)7) + (uintptr_t)changed),
+                     e->before[i][changed], now);
         if (e->dead[i])
-            report(w, i, code, changed, changed >= 0 ? e->before[i][changed] : 0, now);
+            report(w, i, code, seen, !w->target[i].direct && changed < 0, false);
     }
+}
+
+bool frames_owner_is_dead(const struct frames_watch *w) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (atomic_load(&w->target[i].dead))
+            return true;
+    return false;
+}
+
+void frames_healed(struct frames_watch *w, const void *code) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (atomic_load(&w->target[i].dead))
+            report(w, i, code, "the callback was dropped (heal)", false, true);
 }
 
 static __attribute__((noinline)) void private_frame(struct frames_watch *w) {

@@ -44,6 +44,12 @@ struct frames_evidence {
 void frames_before(struct frames_watch *w, struct frames_evidence *e);
 void frames_after(struct frames_watch *w, struct frames_evidence *e, const void *code);
 
+/* Has an owner of the data returned? */
+bool frames_owner_is_dead(const struct frames_watch *w);
+/* The callback is dropped, since an owner of its data is dead: says so in a finding marked as
+ * healed. */
+void frames_healed(struct frames_watch *w, const void *code);
+
 /* The live test: a private frame is registered, returns, and must be seen dead. */
 bool frames_self_test(void);
 

@@ -106,3 +106,21 @@ def test_an_mpi_job_leaves_no_shared_memory(holdpoint):
     while not segments() <= before and time.monotonic() < end:
         time.sleep(0.5)
     assert segments() <= before
+
+
+def test_verdict_04_a_healed_trial_is_reproduced_and_marked(holdpoint, tmp_path):
+    plan = yaml.safe_load(PLAN.read_text())
+    plan["heal"] = True
+    file = tmp_path / "healed.yaml"
+    file.write_text(yaml.safe_dump(plan, sort_keys=False))
+    r = late_callback(holdpoint, "--ranks", 2, "--expect", "clean", plan=file)
+    assert r.rc == 1 and r.verdict == "reproduced" and "healed" in r.reason, r
+    assert all(f["healed"] and "was dropped" in f["text"] for f in r.findings if f["source"] == "shim") and r.findings, r.findings
+    assert [(rank["delivered"], rank["dropped"]) for rank in r.trial["ranks"] if rank["rank"] == 0] == [(0, 1)]
+
+
+def test_heal_without_its_detector_is_refused(holdpoint, tmp_path):
+    file = tmp_path / "healed.yaml"
+    file.write_text(PLAN.read_text().replace("detect: [frames]", "heal: true"))
+    r = holdpoint.call("plan", "check", file)
+    assert r.rc == 129 and "add `detect: [frames]`" in r.stderr, r.stderr

@@ -458,6 +458,7 @@ struct board {
     uint64_t plan_hash; /* FNV-1a 64 of the plan file's bytes */
     uint32_t node, n_ranks, n_slots, n_seqs, n_rings, n_threads; /* n_threads 0: no lock table */
     uint32_t n_hooks, n_points, n_filters, n_steps, n_claims, n_roles, n_faults, n_env;
+    uint32_t heal;           /* 1: a completion whose owner is dead is dropped */
     uint32_t scope_rank;     /* 1: one sequence a rank */
     uint32_t detectors;      /* enum detector bits that were asked for */
     uint32_t track_locks;    /* 1: the plan needs the lock table */
