@@ -1,4 +1,5 @@
 /* The board as people see it; see record.h. Pure functions. */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,16 +96,21 @@ uint64_t board_begin(const struct board *b) {
 
 /* ---- the plan ---- */
 
+/* By the very signal that the plan raised there; where nobody knows what ended it (a launcher of
+ * its own, a sanitizer that turns the signal into an exit), by that too. A rank that handled the
+ * signal, and one that was stopped and then killed, show by their own end. */
+static bool slot_ended_by_plan(const struct board_slot *s) {
+    uint64_t signals = atomic_load(&s->plan_signals);
+    int number = slot_signal(s);
+    if (!signals || atomic_load(&s->state) == SLOT_EXITED)
+        return false;
+    return !number || (signals >> number & 1) || (signals >> SIGSTOP & 1);
+}
+
 bool rank_ended_by_plan(const struct board *b, int rank) {
-    for (uint32_t i = 0; i < b->n_faults; i++) {
-        const struct board_fault *f = &b->fault[i];
-        const struct board_fault_count *n = &b->fault_count[i];
-        uint32_t fired = atomic_load(&n->fired);
-        bool ends =
-            f->action == FAULT_CRASH || f->action == FAULT_SIGNAL || f->action == FAULT_STOP;
-        if (ends && fired && (n->rank == rank || (f->rank < 0 && fired > 1)))
+    for (uint32_t i = 0; i < b->n_slots; i++)
+        if (board_slots(b)[i].rank == rank && slot_ended_by_plan(&board_slots(b)[i]))
             return true;
-    }
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* The verdicts' rules on boards made in memory: a trial that is clean, and one change at a time
  * that takes its verdict away, each with the sentence that says why.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,7 +431,11 @@ static void exits_with_139(struct made *m) {
 }
 static void crashed_by_plan(struct made *m) {
     crashed(m);
-    m->board->fault[0].action = FAULT_CRASH;
+    slot(m, 1)->plan_signals = (uint64_t)1 << SIGSEGV;
+}
+static void handled_the_plans_signal_and_crashed(struct made *m) {
+    crashed(m);
+    slot(m, 1)->plan_signals = (uint64_t)1 << SIGUSR1;
 }
 static void hung(struct made *m) {
     m->ending.timed_out = true;
@@ -524,6 +529,8 @@ static const struct {
     {"killed by somebody", killed, VERDICT_OTHER_FINDING, "crash in rank 1"},
     {"killed by us", killed_by_watchdog, VERDICT_ERROR, "interrupted"},
     {"139 said by exit is no signal", exits_with_139, VERDICT_NOT_EXERCISED, "got 139"},
+    {"a crash after a signal of the plan that was handled", handled_the_plans_signal_and_crashed,
+     VERDICT_OTHER_FINDING, "crash"},
     {"the plan's own crash is no finding", crashed_by_plan, VERDICT_CLEAN, ""},
     {"a hang", hung, VERDICT_REPRODUCED, "hang"},
 };

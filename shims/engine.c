@@ -439,6 +439,12 @@ static void record_firing(uint16_t i) {
     event_write(EVENT_FAULT, b->fault[i].point, BOARD_NONE, i, 0, 0);
 }
 
+/* The plan's own signal: a death by it is no finding. */
+static void note_signal(int signal_number) {
+    if (signal_number > 0 && signal_number < 64)
+        atomic_fetch_or(&process_slot()->plan_signals, BIT(signal_number));
+}
+
 static void carry_out(uint16_t i, struct arrival *a) {
     struct board *b = process->board;
     const struct board_fault *f = &b->fault[i];
@@ -462,12 +468,15 @@ static void carry_out(uint16_t i, struct arrival *a) {
         a->times = f->times;
         break;
     case FAULT_CRASH:
+        note_signal(SIGSEGV);
         die(SIGSEGV);
         break;
     case FAULT_SIGNAL:
+        note_signal(f->signal_number);
         syscall(SYS_tgkill, getpid(), thread_id(), f->signal_number);
         break;
     case FAULT_STOP:
+        note_signal(SIGSTOP);
         kill(getpid(), SIGSTOP);
         break;
     }

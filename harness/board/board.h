@@ -300,6 +300,8 @@ struct board_slot {
     uint32_t is_follower;   /* a descendant that `follow` let in */
     _Atomic uint64_t started_ns, checked_in_ns, ended_ns;
     _Atomic int32_t exit_code;
+    _Atomic uint64_t
+        plan_signals; /* bit per signal that a fault (crash, signal, stop) raised here */
     _Atomic uint32_t live_detectors; /* enum detector bits whose live test passed in this process */
     _Atomic uint32_t threads_seen;
     _Atomic uint64_t heartbeat;                    /* arrivals of any kind; a count, not a time */
