@@ -103,11 +103,21 @@ static void reap_all(struct guarded *g) {
         child_ended(pid, status, g); /* others are orphans of the tree */
 }
 
+/* What the tree has in shared memory is known only while it lives, and must not change from then
+ * on. Twice: a stop takes effect when the process comes back from the kernel. */
+static void note_leftovers(struct guarded *g) {
+    for (int round = 0; round < 2; round++) {
+        struct tree t;
+        tree_find(getpid(), NULL, &t);
+        for (size_t i = 0; i < t.n; i++)
+            tree_signal(&t.process[i], SIGSTOP); /* tree_end lets them go on */
+        leftovers_note(&g->leftovers, &t);
+        tree_free(&t);
+    }
+}
+
 static void stop_all(struct guarded *g) {
-    struct tree t;
-    tree_find(getpid(), NULL, &t);
-    leftovers_note(&g->leftovers, &t);
-    tree_free(&t);
+    note_leftovers(g);
     tree_end(NULL, GUARD_GRACE_NS, END_LIMIT_SECONDS * 1000000000ull, child_ended, g);
     leftovers_remove(&g->leftovers);
 }

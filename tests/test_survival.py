@@ -108,6 +108,30 @@ def test_an_interrupt_stops_the_tree_and_nothing_else(running, number):
         bystander.wait()
 
 
+def test_no_shared_memory_is_left_however_late_it_was_made(lab):
+    name = f"survival_{os.getpid()}_"
+    program = lab.program(r"""
+#include <fcntl.h>
+#include <sys/mman.h>
+int main(int argc, char **argv) {
+    char old[99] = "/none", new[99]; a(argc);
+    for (int i = 0;; i++) { /* always one, and never the same for long */
+        snprintf(new, sizeof new, "/%s%d", argv[1], i); int fd = shm_open(new, O_CREAT | O_RDWR, 0600);
+        if (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) return 1;
+        close(fd); shm_unlink(old); strcpy(old, new); nap(1);
+    }
+}""")
+    for number in (signal.SIGINT, signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
+        runner = subprocess.Popen([lab.holdpoint.program, "exec", "--plan", lab.holdpoint.plan_file("plan: bare"), "--out",
+                                   lab.folder / "out", "--", program, name], stderr=subprocess.PIPE)
+        Running.wait_for(lambda: any(x.startswith(name) for x in os.listdir("/dev/shm")), "the program to start")
+        runner.send_signal(number)
+        runner.communicate()
+        Running.wait_for(lambda: processes_with(name) == [], "the trial to end", seconds=5)
+        time.sleep(0.3)
+        assert [x for x in os.listdir("/dev/shm") if x.startswith(name)] == []
+
+
 def test_a_rank_killed_by_sigkill_is_a_finding(lab):
     r = lab.run('plan: killed\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]',
                 "int main(void) { a(1); kill(getpid(), SIGKILL); return 0; }")
