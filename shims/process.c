@@ -129,8 +129,9 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     p->incarnation = (uint16_t)(atomic_fetch_add(&s->incarnation, 1) + 1);
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
     s->program[n > 0 ? n : 0] = '\0';
-    for (uint32_t i = 0; i < BOARD_MAX_HOOKS; i++)
-        atomic_store(&s->bound[i], i < b->n_hooks && b->hook[i].id != HOOK_CALL);
+    for (uint32_t i = 0; i < b->n_hooks; i++)
+        if (b->hook[i].id != HOOK_CALL) /* relocation slots add up over the programs that it runs */
+            atomic_store(&s->bound[i], 1);
     engine_start();
     atomic_store(&p->armed, 1);
     lock_table_start();

@@ -23,6 +23,11 @@ def scenario(folder, **about):
     return folder
 
 
+def test_verdict_02_what_a_rank_executes_afterwards_takes_nothing_away(lab):
+    r = lab.run(REACH_A, 'int main(void) { a(1); execl("/bin/true", "true", (char *)0); return 1; }')
+    assert r.verdict == "clean" and r.rc == 0, r
+
+
 def test_verdict_01_reproduced_is_a_finding_after_the_first_step(lab):
     r = lab.run(REACH_A, "int main(void) { a(1); " + FREE_TWICE + " return 0; }")
     assert r.verdict == "reproduced" and r.rc == 1 and "double-free" in r.kinds, r
