@@ -75,6 +75,8 @@ static uint32_t choose_first(const struct one *side, uint32_t n) {
 }
 
 void deadlock_report(struct board *b, const struct blocked_cycle *c) {
+    if (!c->n)
+        return;
     struct board_slot *slot = &board_slots(b)[board_party_slot(c->thread[0])];
     struct stacks *s = stacks_open((pid_t)atomic_load(&slot->pid), b);
     struct one side[BLOCKED_CYCLE];

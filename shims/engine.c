@@ -212,7 +212,8 @@ static void at_gate(uint16_t point, uint16_t claim, uint32_t n, struct arrival *
     } else {
         atomic_fetch_add(&s->point[point].bystanders, 1);
         event_write(EVENT_BYSTANDER, point, BOARD_NONE, BOARD_NONE, n, claim);
-        if (p->crowd_hold && owner) /* nobody's claim has no pass to wait for */
+        /* Nobody's claim has no pass to wait for; it may have been taken a moment ago. */
+        if (p->crowd_hold && atomic_load(&s->claim[claim].owner))
             a->crowd_claim = claim;
     }
 }

@@ -209,6 +209,16 @@ int main(void) {
     assert r.verdict == "clean", r
 
 
+def test_step_04_a_crowd_waits_for_nobody_whose_claim_is_free(lab):
+    r = lab.run("""
+plan: two-gates
+points: {x: {hook: "call:libt.so!a", crowd: hold}, y: {hook: "call:libt.so!a", crowd: hold}}
+steps: [pass x, pass y]
+timeout: 3s
+""", "int main(void) { a(1); a(2); return 0; }")
+    assert set(r.steps.values()) == {"done"} and r.verdict == "clean", r
+
+
 def test_step_05_a_mark_never_holds_and_an_early_arrival_does_not_count(lab):
     r = lab.run("""
 plan: mark

@@ -63,10 +63,10 @@ WRONG = [
         ("if (p->arm_after >= 0 && next <= (uint32_t)p->arm_after)", "if (p->arm_after >= 0 && next > UINT32_MAX - 1)")],
         f"{RULES}::test_step_03_armed_after_a_step_and_disarmed_after_the_last"),
     Wrong("bystanders are held", ENGINE, [
-        ("if (p->crowd_hold && owner) /* nobody's claim has no pass to wait for */\n            a->crowd_claim = claim;", "a->crowd_claim = claim;")],
+        ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))\n            a->crowd_claim = claim;", "a->crowd_claim = claim;")],
         f"{RULES}::test_step_04_first_arrival_claims_and_is_held_before_its_turn_and_others_go_through"),
     Wrong("a crowd is let through", ENGINE, [
-        ("if (p->crowd_hold && owner) /* nobody's claim has no pass to wait for */\n            a->crowd_claim = claim;", "")],
+        ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))\n            a->crowd_claim = claim;", "")],
         f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
     Wrong("same: is not looked at", ENGINE, [
         ("if (p->same && previous != BOARD_NONE &&", "if (p->same && previous == 0xfffe &&")],
