@@ -448,7 +448,7 @@ int cmd_run(int argc, char **argv) {
     if (run.results && json_array_size(json_object_get(results_json(run.results), "verdicts"))) {
         char file[PATH_MAX];
         snprintf(file, sizeof file, "%s/results.json", run.out);
-        if (!results_write(run.results, file, &c))
+        if (!make_folder(run.out, &c) || !results_write(run.results, file, &c))
             run.status = worse(run.status, 125);
         else
             printf("results: %s\n", file);

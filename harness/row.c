@@ -108,7 +108,7 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
     return t;
 }
 
-static bool make_folder(const char *path, struct complaints *c) {
+bool make_folder(const char *path, struct complaints *c) {
     char part[PATH_MAX];
     snprintf(part, sizeof part, "%s", path);
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {

@@ -36,3 +36,6 @@ enum { ROW_USAGE = 129, ROW_INTERRUPTED = 130 };
 int row_run(const struct row *r, struct results *rs, struct complaints *c);
 
 #endif
+/* Makes a folder and those above it; true as well when it was there. False: complained. */
+bool make_folder(const char *path, struct complaints *c);
+
