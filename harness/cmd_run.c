@@ -24,6 +24,12 @@ static void usage(FILE *to) {
         "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless "
         "--expect says else\n"
         "  --expect VERDICT       reproduced, clean, not-exercised or other-finding\n"
+        "  --gate C               judges a fix with confidence C, 0.99 say: --trials of the plan "
+        "on "
+        "the\n"
+        "                         variant where it is reproduced (default 20), then as many of "
+        "--component\n"
+        "                         or --variant, all clean, as that rate asks for\n"
         "  --ranks N              this many ranks, in place of the scenario's\n"
         "  --trials N             trials of each\n"
         "  --launcher local|mpirun\n"
@@ -45,12 +51,18 @@ static int worse(int a, int b) {
     return a;
 }
 
+/* Which row of a gate is run: the one that measures the bug, or the one that is judged by it. */
+enum gate_side { NO_GATE, GATE_BASELINE, GATE_COMPONENT };
+enum { GATE_BASELINE_TRIALS = 20 };
+
 struct run {
     const struct options *o;
     const struct scenario *s;
     struct known_list known;
     struct results *results;
     const char *out;
+    enum gate_side side;
+    struct gate gate; /* of the component's row */
     int status, rows;
     struct complaints *c;
 };
@@ -161,9 +173,18 @@ static void component_file(const struct run *run, const char *program, char *pat
 
 /* ---- one row ---- */
 
+static int trials_of(const struct run *run) {
+    int given = run->o->trials;
+    if (run->side == GATE_COMPONENT)
+        return run->gate.trials_needed <= GATE_MOST_TRIALS ? (int)run->gate.trials_needed : 0;
+    return given ? given : run->side == GATE_BASELINE ? GATE_BASELINE_TRIALS : run->s->trials;
+}
+
 static const char *expectation(const struct run *run, const struct scenario_plan *p,
                                const char *variant, double *rate) {
-    *rate = 1;
+    *rate = run->side == GATE_BASELINE ? 1.0 / trials_of(run) : 1; /* once: it is a measurement */
+    if (run->side != NO_GATE)
+        return run->side == GATE_BASELINE ? "reproduced" : "clean";
     if (run->o->expect)
         return run->o->expect;
     if (run->o->component && !variant)
@@ -177,11 +198,16 @@ static const char *expectation(const struct run *run, const struct scenario_plan
 }
 
 static char *again_line(const struct run *run, const struct verdict_row *h) {
-    char *line = NULL;
-    const char *component = run->o->component;
-    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d --keep",
+    char *line = NULL, gate[64] = "";
+    const char *component = run->side == GATE_BASELINE ? NULL : run->o->component;
+    if (run->side == GATE_BASELINE)
+        snprintf(gate, sizeof gate, " --trials %d", trials_of(run));
+    else if (run->side == GATE_COMPONENT)
+        snprintf(gate, sizeof gate, " --gate %g --trials %d", run->o->gate,
+                 run->o->trials ? run->o->trials : GATE_BASELINE_TRIALS);
+    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d%s --keep",
                  run->s->name, component ? "component" : "variant",
-                 component ? component : h->variant, h->plan, h->workload, h->ranks) < 0)
+                 component ? component : h->variant, h->plan, h->workload, h->ranks, gate) < 0)
         abort();
     return line;
 }
@@ -213,7 +239,8 @@ static void run_row(struct run *run, const struct scenario_variant *v,
                                .plan = p->name,
                                .launcher = launcher == LAUNCHER_MPIRUN ? "mpirun" : "local",
                                .gpu = "none",
-                               .ranks = ranks};
+                               .ranks = ranks,
+                               .gate = run->side == GATE_COMPONENT ? &run->gate : NULL};
     head.expected = expectation(run, p, v->name, &head.rate);
     if (!*missing && component && launcher == LAUNCHER_MPIRUN && !launch_mpirun_version())
         snprintf(missing, sizeof missing, "mpirun (install openmpi-bin)");
@@ -225,11 +252,12 @@ static void run_row(struct run *run, const struct scenario_variant *v,
         results_skip(run->results, &head, *missing ? missing : "the component");
         printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name,
                *missing ? missing : "the component");
-        run->status = worse(run->status, 0);
+        run->status = worse(run->status, run->side == NO_GATE ? 0 : 125);
     } else {
         component_name(v, component, name, sizeof name);
         component_file(run, argv[0], file, sizeof file);
-        snprintf(id, sizeof id, "%s-%s-%s-%s-r%d", run->s->name, variant, p->name, w->name, ranks);
+        snprintf(id, sizeof id, "%s-%s-%s-%s-r%d%s", run->s->name, variant, p->name, w->name, ranks,
+                 run->side == GATE_COMPONENT ? "-gate" : "");
         const struct outcomes *outcome = p->outcome.n ? &p->outcome : &w->outcome;
         char plan_file[PATH_MAX];
         snprintf(plan_file, sizeof plan_file, "%s%s%s", p->line ? run->s->dir : "",
@@ -240,8 +268,9 @@ static void run_row(struct run *run, const struct scenario_variant *v,
                         .known = &run->known,
                         .argv = argv,
                         .launcher = launcher,
-                        .trials = run->o->trials ? run->o->trials : run->s->trials,
+                        .trials = trials_of(run),
                         .trials_given = run->o->trials > 0,
+                        .gated = run->side != NO_GATE,
                         .keep = run->o->keep,
                         .time_scale = run->o->time_scale,
                         .limit_ns = limit_of(run, w, ranks),
@@ -256,7 +285,10 @@ static void run_row(struct run *run, const struct scenario_variant *v,
                         .n_env = w->n_env,
                         .out = run->out,
                         .id = id};
-        run->status = worse(run->status, row_run(&r, run->results, run->c));
+        int status = row_run(&r, run->results, run->c);
+        /* A baseline that came out otherwise says nothing of the component. */
+        bool measured = run->side == GATE_BASELINE && (status == 0 || status == 1);
+        run->status = worse(run->status, measured ? 0 : status);
     }
     run->rows++;
     free(again);
@@ -274,8 +306,12 @@ static bool workload_fits(const struct run *run, const struct scenario_workload 
     return !variant || scenario_fits(w, variant);
 }
 
-static void run_plan_on(struct run *run, const struct scenario_variant *v,
-                        const struct scenario_plan *p) {
+/* A row of a plan: with one variant, or with the two of a gate. */
+typedef void row_of_plan(struct run *, const struct scenario_variant *,
+                         const struct scenario_plan *, const struct scenario_workload *, int ranks);
+
+static void each_row(struct run *run, const struct scenario_variant *v,
+                     const struct scenario_plan *p, row_of_plan *row) {
     for (int i = 0; i < run->s->n_workloads; i++) {
         const struct scenario_workload *w = &run->s->workload[i];
         if (!workload_fits(run, w, p, v->name))
@@ -283,8 +319,13 @@ static void run_plan_on(struct run *run, const struct scenario_variant *v,
         const int *ranks = run->o->ranks ? &run->o->ranks : p->n_ranks ? p->ranks : w->ranks;
         int n = run->o->ranks ? 1 : p->n_ranks ? p->n_ranks : w->n_ranks;
         for (int k = 0; k < n && run->status != ROW_INTERRUPTED; k++)
-            run_row(run, v, p, w, ranks[k]);
+            row(run, v, p, w, ranks[k]);
     }
+}
+
+static void run_plan_on(struct run *run, const struct scenario_variant *v,
+                        const struct scenario_plan *p) {
+    each_row(run, v, p, run_row);
 }
 
 static bool expects_something(const struct scenario_plan *p, const char *variant) {
@@ -294,18 +335,85 @@ static bool expects_something(const struct scenario_plan *p, const char *variant
     return false;
 }
 
-/* An installation of the user's own stands first for programs and libraries. */
-static void prefer(const char *variable, const char *prefix, const char *folder) {
-    const char *before = getenv(variable);
-    char *value;
+/* An installation of the user's own stands first for programs and libraries. Returns what was there
+ * before, owned; NULL: nothing. */
+static char *prefer(const char *variable, const char *prefix, const char *folder) {
+    char *before = getenv(variable) ? strdup(getenv(variable)) : NULL, *value;
     if (asprintf(&value, "%s/%s%s%s", prefix, folder, before ? ":" : "", before ? before : "") < 0)
         abort();
     setenv(variable, value, 1);
     free(value);
+    return before;
 }
 
 static bool is_prefix(const struct scenario *s) {
     return s->component_kind && !strcmp(s->component_kind, "prefix");
+}
+
+static void prefer_no_more(const char *variable, char *before) {
+    if (before)
+        setenv(variable, before, 1);
+    else
+        unsetenv(variable);
+    free(before);
+}
+
+/* The user's own installation, in place of a variant. */
+static bool is_own_prefix(const struct run *run) {
+    return run->o->component && is_prefix(run->s) &&
+           scenario_variant_named(run->s, run->o->component) < 0;
+}
+
+/* ---- the gate ---- */
+
+/* The variant that a plan is expected to be reproduced on, BASELINE_VARIANT before others; -1:
+ * none. */
+static int gate_baseline(const struct scenario *s, const struct scenario_plan *p) {
+    int found = -1;
+    for (int i = 0; i < p->n_expect; i++) {
+        bool is_it = !strcmp(p->expect[i].verdict, "reproduced");
+        if (is_it && (found < 0 || !strcmp(p->expect[i].variant, BASELINE_VARIANT)))
+            found = scenario_variant_named(s, p->expect[i].variant);
+    }
+    return found;
+}
+
+static void run_gated_component(struct run *run, const struct scenario_variant *v,
+                                const struct scenario_plan *p, const struct scenario_workload *w,
+                                int ranks) {
+    char *path = NULL, *libraries = NULL;
+    bool own = is_own_prefix(run); /* not for the baseline, which is another installation */
+    if (own) {
+        path = prefer("PATH", run->o->component, "bin");
+        libraries = prefer("LD_LIBRARY_PATH", run->o->component, "lib");
+    }
+    run->side = GATE_COMPONENT;
+    run_row(run, v, p, w, ranks);
+    run->side = NO_GATE;
+    if (own) {
+        prefer_no_more("PATH", path);
+        prefer_no_more("LD_LIBRARY_PATH", libraries);
+    }
+}
+
+/* The baseline first, in the same run; what it shows fixes the number of the component's trials. */
+static void gate_row(struct run *run, const struct scenario_variant *v,
+                     const struct scenario_plan *p, const struct scenario_workload *w, int ranks) {
+    const struct scenario_variant *baseline = &run->s->variant[gate_baseline(run->s, p)];
+    json_t *rows = json_object_get(results_json(run->results), "verdicts");
+    size_t before = json_array_size(rows);
+    if (!scenario_fits(w, baseline->name))
+        return;
+    run->side = GATE_BASELINE;
+    run_row(run, baseline, p, w, ranks);
+    run->side = NO_GATE;
+    const json_t *row = json_array_get(rows, before);
+    if (!row || run->status == ROW_INTERRUPTED || run->status == ROW_USAGE)
+        return;
+    run->gate =
+        gate_after(run->o->gate, (int)json_integer_value(json_object_get(row, "reproduced")),
+                   (int)json_integer_value(json_object_get(row, "trials")));
+    run_gated_component(run, v, p, w, ranks);
 }
 
 /* Whether a fix is to close a window: then it must be seen open first, in the same run. */
@@ -322,7 +430,11 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
         only = run->o->component;
     else if (run->o->component) {
         struct scenario_variant given = {.find = is_prefix(run->s) ? run->s->component_what : NULL};
-        run_plan_on(run, &given, p);
+        each_row(run, &given, p, run->o->gate > 0 ? gate_row : run_row);
+        return;
+    }
+    if (run->o->gate > 0) {
+        each_row(run, &run->s->variant[scenario_variant_named(run->s, only)], p, gate_row);
         return;
     }
     int baseline =
@@ -365,6 +477,13 @@ static bool names_are_known(struct run *run) {
         name[i] = s->plan[i].name;
     if (o->plan && !strchr(o->plan, '/') && scenario_plan_named(s, o->plan) < 0)
         complain_unknown(run, "plan", o->plan, name, (size_t)s->n_plans);
+    else if (o->gate > 0 && gate_baseline(s, &s->plan[scenario_plan_named(s, o->plan)]) < 0) {
+        complain(run->c, s->file, s->plan[scenario_plan_named(s, o->plan)].line, 0,
+                 "the plan `%s` is expected to be reproduced on no variant, so --gate has no "
+                 "baseline: add one to its `expect`",
+                 o->plan);
+        run->status = ROW_USAGE;
+    }
     return run->status != ROW_USAGE;
 }
 
@@ -394,10 +513,9 @@ static void run_scenario(struct run *run, const char *name) {
         snprintf(known, sizeof known, "%s/known.yaml", s->dir);
         run->s = s;
         if (known_read(known, &run->known, run->c) && names_are_known(run)) {
-            if (run->o->component && is_prefix(s) &&
-                scenario_variant_named(s, run->o->component) < 0) {
-                prefer("PATH", run->o->component, "bin");
-                prefer("LD_LIBRARY_PATH", run->o->component, "lib");
+            if (is_own_prefix(run) && !(run->o->gate > 0)) {
+                free(prefer("PATH", run->o->component, "bin"));
+                free(prefer("LD_LIBRARY_PATH", run->o->component, "lib"));
             }
             int before = run->rows;
             run_plans(run);
@@ -427,16 +545,33 @@ static void run_all(struct run *run) {
     free(name);
 }
 
+/* What a gate asks of the other options. */
+static void check_gate(const struct options *o, struct complaints *c) {
+    if (o->all || o->n_rest > 1 || !o->plan || !o->component == !o->variant)
+        complain(c, NULL, 0, 0,
+                 "--gate judges one thing: give one SCENARIO, --plan, and either --component or "
+                 "--variant");
+    else if (strchr(o->plan, '/'))
+        complain(c, NULL, 0, 0,
+                 "--gate needs a plan of the scenario, which says on which variant it is "
+                 "reproduced, not the file %s",
+                 o->plan);
+    if (o->expect)
+        complain(c, NULL, 0, 0, "--gate expects clean trials: leave --expect out");
+}
+
 int cmd_run(int argc, char **argv) {
     struct complaints c = {0};
     struct options o;
-    bool read = options_read(argc, argv, "vpwcenrltsxokah", &o, &c);
+    bool read = options_read(argc, argv, "vpwcenrltsxogkah", &o, &c);
     if (o.help) {
         usage(stdout);
         return 0;
     }
     if (read && !o.n_rest && !o.all)
         complain(&c, NULL, 0, 0, "which scenario? name one, or give --all");
+    if (read && o.gate > 0)
+        check_gate(&o, &c);
     struct run run = {.o = &o, .out = o.out ? o.out : "reports/latest", .c = &c};
     if (c.count)
         run.status = ROW_USAGE;

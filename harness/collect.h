@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "board/finding_kind.h"
+#include "gate.h"
 #include "trial.h"
 
 struct finding_frame {
@@ -92,6 +93,7 @@ struct verdict_row {
     double rate;   /* with expected reproduced: share of trials that must reproduce; 1: all */
     const char *again; /* the command line that repeats it */
     const struct plan *plan_read;
+    const struct gate *gate; /* of the component that a gate judges; else NULL */
 };
 struct results *results_new(void);
 /* The verdict of n trials: the first in order of precedence that any of them has. Returns whether

@@ -59,10 +59,11 @@ int launch_open_mpi_version(const char *line) {
 }
 
 const char *launch_mpirun_version(void) {
-    static char line[256];
-    static bool asked;
-    if (!asked) {
-        asked = true;
+    static char line[256], *asked; /* asked: the PATH that was searched */
+    const char *path = getenv("PATH") ? getenv("PATH") : "";
+    if (!asked || strcmp(asked, path)) {
+        free(asked);
+        asked = strdup(path);
         FILE *f = popen("mpirun --version 2>/dev/null </dev/null", "re");
         if (!f || !fgets(line, sizeof line, f))
             *line = '\0';

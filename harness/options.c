@@ -101,6 +101,11 @@ static const char *take(struct options *o, int letter, char *argument) {
         return end != argument && !*end && o->time_scale >= 0.01 && o->time_scale <= 1000
                    ? NULL
                    : "a factor from 0.01 to 1000";
+    case 'g':
+        o->gate = strtod(argument, &end);
+        return end != argument && !*end && o->gate > 0.5 && o->gate <= 0.9999
+                   ? NULL
+                   : "a confidence above 0.5 and at most 0.9999";
     default:
         return "known";
     }
@@ -121,6 +126,7 @@ bool options_read(int argc, char **argv, const char *accepted, struct options *o
                                         {"time-scale", required_argument, NULL, 'x'},
                                         {"out", required_argument, NULL, 'o'},
                                         {"sanitizer", required_argument, NULL, 'S'},
+                                        {"gate", required_argument, NULL, 'g'},
                                         {"keep", no_argument, NULL, 'k'},
                                         {"all", no_argument, NULL, 'a'},
                                         {"help", no_argument, NULL, 'h'},

@@ -13,8 +13,8 @@ struct options {
     uint64_t timeout_ns; /* 0: not given */
     uint64_t stall_ns;
     bool stall_given;
-    double time_scale;
-    char **rest; /* what is left of the arguments */
+    double time_scale, gate; /* gate: its confidence, 0: not given */
+    char **rest;             /* what is left of the arguments */
     int n_rest;
 };
 

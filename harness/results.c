@@ -280,6 +280,36 @@ static int judge_closed(const struct results *rs, const struct verdict_row *row,
     return CANNOT_TELL;
 }
 
+/* Rule 6. The number of trials was fixed beforehand: fewer that are clean tell nothing. */
+static int judge_gate(const struct verdict_row *row, const struct counts *c, const char **why) {
+    const struct gate *g = row->gate;
+    int status = judge(row, c);
+    if (!g->baseline_trials)
+        *why = "the baseline was not run: nothing can be said of a fix";
+    else if (!g->trials_needed)
+        *why = "the baseline did not bring out the bug: nothing can be said of a fix";
+    else if (g->trials_needed > GATE_MOST_TRIALS)
+        *why = "the baseline brought the bug out so seldom that no number of trials that can be "
+               "run would do: give it more --trials, or a plan that forces the bug";
+    else if (status == AS_EXPECTED && c->trials < g->trials_needed)
+        *why = "it ended before all trials that the gate needs were run";
+    return *why ? CANNOT_TELL : status;
+}
+
+static json_t *gate_json(const struct gate *g, int status) {
+    if (!g)
+        return json_null();
+    json_t *j = json_object();
+    json_object_set_new(j, "confidence", json_real(g->confidence));
+    json_object_set_new(j, "baseline_reproduced", json_integer(g->baseline_reproduced));
+    json_object_set_new(j, "baseline_trials", json_integer(g->baseline_trials));
+    json_object_set_new(j, "rate_at_least", json_real(g->rate_at_least));
+    json_object_set_new(j, "trials_needed",
+                        g->trials_needed ? json_integer(g->trials_needed) : json_null());
+    json_object_set_new(j, "passed", json_boolean(status == AS_EXPECTED));
+    return j;
+}
+
 static void set_counts(json_t *j, const struct counts *c, enum verdict v) {
     json_object_set_new(j, "trials", json_integer(c->trials));
     json_object_set_new(j, "exercised", json_integer(c->exercised));
@@ -307,7 +337,9 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     struct counts c = count(row, trial, n);
     enum verdict v = verdict_of(&c);
     const char *why = NULL;
-    int status = closed_step(row) ? judge_closed(rs, row, trial, n, &why) : judge(row, &c);
+    int status = row->gate          ? judge_gate(row, &c, &why)
+                 : closed_step(row) ? judge_closed(rs, row, trial, n, &why)
+                                    : judge(row, &c);
     json_t *j = head_json(row);
     set_counts(j, &c, v);
     json_object_set_new(j, "expected", json_text(row->expected));
@@ -323,6 +355,7 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
         why = says_enough ? "" : swept ? swept : reason_of(trial, n, v);
     json_object_set_new(j, "reason", json_text(why));
     json_object_set_new(j, "sweep", sweep_json(row->plan_read, trial, n));
+    json_object_set_new(j, "gate", gate_json(row->gate, status));
     json_object_set_new(j, "skipped", json_false());
     json_object_set_new(j, "again", json_text(row->again));
     add_trials(rs, row, trial, n);
@@ -341,6 +374,7 @@ void results_skip(struct results *rs, const struct verdict_row *row, const char 
     json_object_set_new(j, "signatures", json_array());
     json_object_set_new(j, "reason", json_text(missing));
     json_object_set_new(j, "sweep", json_null());
+    json_object_set_new(j, "gate", gate_json(row->gate, CANNOT_TELL));
     json_object_set_new(j, "skipped", json_true());
     json_object_set_new(j, "again", json_text(row->again));
     json_array_append_new(json_object_get(rs->json, "verdicts"), j);

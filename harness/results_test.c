@@ -336,6 +336,40 @@ static void test_sweep(void) {
     }
 }
 
+/* A gate fixes the number of trials: fewer tell nothing, unless one of them reproduced. */
+static void test_gate(void) {
+    static const struct {
+        const char *name;
+        int reproduced, trials, n, verdict[4], status;
+    } gates[] = {
+        {"all clean", 20, 20, 3, {C, C, C}, 0},
+        {"stopped by a reproduction", 20, 20, 1, {R}, 1},
+        {"fewer than were fixed", 20, 20, 2, {C, C}, 125},
+        {"one was not exercised", 20, 20, 3, {C, N, C}, 125},
+        {"another finding", 20, 20, 3, {C, O, C}, 1},
+        {"nothing reproduced in the baseline", 0, 20, 0, {0}, 125},
+        {"no baseline", 0, 0, 0, {0}, 125},
+        {"reproduced too seldom", 1, 100000, 0, {0}, 125},
+    };
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++) {
+        struct results *rs = results_new();
+        struct gate g = gate_after(0.99, gates[i].reproduced, gates[i].trials);
+        struct verdict_row row = {.scenario = "s", .expected = "clean", .gate = &g};
+        struct trial_result results[4];
+        for (int t = 0; t < gates[i].n; t++)
+            results[t] = trial(gates[i].verdict[t]);
+        check(results_add(rs, &row, results, gates[i].n) == gates[i].status, gates[i].name);
+        const json_t *told = json_object_get(last(rs, "verdicts"), "gate");
+        check(json_is_true(json_object_get(told, "passed")) == (gates[i].status == 0),
+              gates[i].name);
+        check(json_is_null(json_object_get(told, "trials_needed")) == !gates[i].reproduced,
+              gates[i].name);
+        for (int t = 0; t < gates[i].n; t++)
+            trial_result_free(&results[t]);
+        results_free(rs);
+    }
+}
+
 static void test_signatures(struct results *rs) {
     struct trial_result results[2] = {trial(R), trial(R)};
     struct verdict_row row = {.scenario = "s", .expected = "clean", .again = "again"};
@@ -388,6 +422,7 @@ int main(void) {
         test_case(rs, i);
     test_closed_by_fix();
     test_sweep();
+    test_gate();
     test_signatures(rs);
     test_skip(rs);
     test_file(rs);

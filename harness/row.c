@@ -199,7 +199,15 @@ static bool row_allows(const struct row *r, const struct plan *p, struct complai
                  "the scenario expects '%s', which one interleaving shows, and a sweep is many: "
                  "take the sweep out of the plan",
                  r->head.expected);
-    if (sweep_most(p) && r->trials_given && r->trials != 1)
+    if (r->gated && p->heal)
+        complain(c, r->plan_file, 0, 0,
+                 "`heal: true` drops the completion that brings the bug out, and --gate counts how "
+                 "often it comes out: take `heal` out of the plan");
+    if (r->gated && sweep_most(p))
+        complain(c, r->plan_file, p->sweep.line, p->sweep.column,
+                 "a sweep runs each of its elements once, and --gate repeats one plan: take the "
+                 "sweep out of the plan");
+    else if (sweep_most(p) && r->trials_given && r->trials != 1)
         complain(c, r->plan_file, p->sweep.line, p->sweep.column,
                  "a sweep runs each of its elements once, and --trials asks for %d trials: leave "
                  "--trials out",
@@ -235,6 +243,23 @@ static void print_counts(FILE *to, const json_t *v) {
         fprintf(to, "     %s\n", note);
 }
 
+/* What the gate came to, below its component's row. */
+static void print_gate(FILE *to, const json_t *gate) {
+    const json_t *needed = json_object_get(gate, "trials_needed");
+    if (!json_is_object(gate))
+        return;
+    fprintf(to, "     gate %s at %g: the baseline reproduced %lld of %lld",
+            json_is_true(json_object_get(gate, "passed")) ? "passed" : "not passed",
+            json_real_value(json_object_get(gate, "confidence")),
+            json_integer_value(json_object_get(gate, "baseline_reproduced")),
+            json_integer_value(json_object_get(gate, "baseline_trials")));
+    if (json_is_integer(needed))
+        fprintf(to, ", a rate of at least %.3g; trials needed: %lld",
+                json_real_value(json_object_get(gate, "rate_at_least")),
+                json_integer_value(needed));
+    fputc('\n', to);
+}
+
 /* The row, as results.json has it, in one line for people; the reason below it when the verdict is
  * a surprise. */
 static void print_row(FILE *to, const json_t *v) {
@@ -248,6 +273,7 @@ static void print_row(FILE *to, const json_t *v) {
             json_integer_value(json_object_get(v, "ranks")) == 1 ? "" : "s",
             json_string_value(json_object_get(v, "verdict")));
     print_counts(to, v);
+    print_gate(to, json_object_get(v, "gate"));
     if (reason && *reason && !as_expected)
         fprintf(to, "     %s\n", reason);
     fflush(to);
@@ -277,7 +303,11 @@ static struct plan *next_plan(const struct row *r, const struct plan *shown, int
 
 static bool more_to_run(const struct row *r, const struct plan *p,
                         const struct trial_result *result, int done) {
-    return sweep_most(p) ? sweep_end(p, result, done) == SWEEP_GOES_ON : done < r->trials;
+    if (sweep_most(p))
+        return sweep_end(p, result, done) == SWEEP_GOES_ON;
+    /* One reproduction fails a gate, and nothing else may change how many trials it has. */
+    bool fails = r->head.gate && done && result[done - 1].verdict == VERDICT_REPRODUCED;
+    return !fails && done < r->trials;
 }
 
 int row_run(const struct row *r, struct results *rs, struct complaints *c) {
@@ -299,7 +329,7 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
         done++;
     }
     int status = !shown ? ROW_USAGE : 125;
-    if (done) {
+    if (done || (shown && r->head.gate)) {
         struct verdict_row head = r->head;
         head.plan_read = shown;
         head.plan = head.plan ? head.plan : shown->name;

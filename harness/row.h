@@ -13,6 +13,7 @@ struct row {
     enum launcher launcher;
     int trials;
     bool trials_given; /* by the user, who may not for a sweep: it runs each element once */
+    bool gated;        /* of a gate, its baseline or its component: see head.gate */
     bool live;         /* copy the ranks' output as it comes */
     bool keep;         /* keep the boards of all trials */
     double time_scale;
@@ -35,7 +36,7 @@ enum { ROW_USAGE = 129, ROW_INTERRUPTED = 130 };
  */
 int row_run(const struct row *r, struct results *rs, struct complaints *c);
 
-#endif
 /* Makes a folder and those above it; true as well when it was there. False: complained. */
 bool make_folder(const char *path, struct complaints *c);
 
+#endif

@@ -74,7 +74,7 @@ def verdict_row(scenario, variant, plan, verdict, expected, status, **about):
     return {"scenario": scenario, "variant": variant, "component": "Open MPI 4.1.4", "workload": "init", "plan": plan, "plan_hash": HASH,
             "seeds": [], "ranks": 32, "launcher": "mpirun", "gpu": "none", "trials": 1, "exercised": 1, "reproduced": 0, "of_verdict": 1,
             "verdict": verdict, "expected": expected, "rate": None, "as_expected": status == 0, "status": status, "signatures": [],
-            "reason": "", "sweep": None, "skipped": False, "again": f"holdpoint run {scenario} --variant {variant}", **about}
+            "reason": "", "sweep": None, "gate": None, "skipped": False, "again": f"holdpoint run {scenario} --variant {variant}", **about}
 
 
 def sample():
