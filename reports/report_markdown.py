@@ -45,10 +45,11 @@ def markdown(results):
              f" {results.json['started']}, holdpoint {cell(results.json['holdpoint'])}.", ""]
     lines += table(results) if results.rows else []
     for row in results.rows:
-        if row.state == rows.AS_EXPECTED and not row.verdict["sweep"]:
+        if row.state == rows.AS_EXPECTED and not row.verdict["sweep"] and not row.gate_told:
             continue
         told = f"{row.state}: {cell(row.reason)}" if row.reason else row.state
         lines += ["", f"## {cell(row.scenario)}: {cell(row.name)}", "", told]
+        lines += ["", cell(row.gate_told)] if row.gate_told else []
         lines += sweep(row) if row.verdict["sweep"] else []
         lines += ["", f"Again: {code(row.again)}"] if row.again else []
     return "\n".join(lines) + "\n"

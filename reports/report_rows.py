@@ -55,6 +55,17 @@ class Row:
                 f" {self.verdict['of_verdict']} {self.verdict['verdict']}{note}")
 
     @property
+    def gate_told(self):
+        """"gate passed at 0.99: the baseline reproduced 20 of 20, …"; "" of a row that no gate judged."""
+        gate = self.verdict["gate"]
+        if not gate:
+            return ""
+        needed = (f", a rate of at least {gate['rate_at_least']:.3g}; trials needed: {gate['trials_needed']}"
+                  if gate["trials_needed"] else "")
+        return (f"gate {'passed' if gate['passed'] else 'not passed'} at {gate['confidence']:g}: the baseline reproduced"
+                f" {gate['baseline_reproduced']} of {gate['baseline_trials']}{needed}")
+
+    @property
     def wanted(self):
         expected = self.verdict["expected"] or "nothing"
         rate = self.verdict["rate"]

@@ -20,7 +20,7 @@ def cells(row):
 
 
 def table(results, colour=False, width=None):
-    """Lines are cut to the width; the reasons of surprises follow in full."""
+    """Lines are cut to the width; what gates came to and the reasons of surprises follow in full."""
     width = width or shutil.get_terminal_size((120, 24)).columns
     body = [cells(row) for row in results.rows]
     widths = [max(len(line[i]) for line in [HEAD, *body]) for i in range(len(HEAD))]
@@ -30,6 +30,8 @@ def table(results, colour=False, width=None):
         text = text if len(text) <= width else text[:width - 1] + "…"
         lines.append(f"\033[{COLOURS[row.state]}m{text}\033[0m" if colour and row else text)
     for row in results.rows:
+        if row.gate_told:
+            lines.append(plain(f"{row.scenario}: {row.name}: {row.gate_told}"))
         if row.state != rows.AS_EXPECTED:
             lines.append(plain(f"{row.scenario}: {row.name}: {row.state}: {row.reason}"))
     told = ", ".join(f"{results.count(state)} {state}" for state in rows.STATES if results.count(state))

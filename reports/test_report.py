@@ -228,6 +228,20 @@ def test_a_sweep_that_was_ended_early_says_why(folder):
         assert "1 of 1 runs fired, 1 reproduced; ended after 1000 runs" in (folder / name).read_text(), name
 
 
+@pytest.mark.parametrize("needed, told", [
+    (3, "gate passed at 0.99: the baseline reproduced 20 of 20, a rate of at least 0.794; trials needed: 3"),
+    (None, "gate not passed at 0.99: the baseline reproduced 0 of 20")])
+def test_what_a_gate_came_to_is_one_line_everywhere(folder, needed, told):
+    about = sample()
+    about["verdicts"][0]["gate"] = {"confidence": 0.99, "baseline_reproduced": 20 if needed else 0, "baseline_trials": 20,
+                                    "rate_at_least": 0.79433 if needed else 0, "trials_needed": needed, "passed": bool(needed)}
+    (folder / "results.json").write_text(json.dumps(about))
+    done = report(folder)
+    assert done.returncode == 0 and f"{told}\n" in done.stdout and done.stdout.count(told) == 1, done.stdout + done.stderr
+    page, text = (folder / "index.html").read_text(), (folder / "summary.md").read_text()
+    assert page.count(f"<p>{told}</p>") == 1 and text.splitlines().count(told) == 1, text
+
+
 def test_the_page_fetches_nothing(folder):
     report(folder, "--quiet")
     page = (folder / "index.html").read_text()
