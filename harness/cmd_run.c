@@ -338,7 +338,8 @@ static bool expects_something(const struct scenario_plan *p, const char *variant
 /* An installation of the user's own stands first for programs and libraries. Returns what was there
  * before, owned; NULL: nothing. */
 static char *prefer(const char *variable, const char *prefix, const char *folder) {
-    char *before = getenv(variable) ? strdup(getenv(variable)) : NULL, *value;
+    const char *set = getenv(variable);
+    char *before = set ? strdup(set) : NULL, *value;
     if (asprintf(&value, "%s/%s%s%s", prefix, folder, before ? ":" : "", before ? before : "") < 0)
         abort();
     setenv(variable, value, 1);

@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-/* The chance of `k` or more of `n`, each at rate `p`; 0 < p < 1. By logarithms: a single term may
- * be too small for a double where their sum is not. */
+/* The chance of `k` or more of `n`, each at rate `p`, k at least 1. By logarithms: a single term
+ * may be too small for a double where their sum is not. */
 static double tail(int k, int n, double p) {
+    if (p <= 0)
+        return 0;
     double sum = 0, all = lgamma(n + 1.0), yes = log(p), no = log1p(-p);
     for (int i = k; i <= n; i++)
         sum += exp(all - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * yes + (n - i) * no);

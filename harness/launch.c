@@ -60,7 +60,7 @@ int launch_open_mpi_version(const char *line) {
 
 const char *launch_mpirun_version(void) {
     static char line[256], *asked; /* asked: the PATH that was searched */
-    const char *path = getenv("PATH") ? getenv("PATH") : "";
+    const char *set = getenv("PATH"), *path = set ? set : "";
     if (!asked || strcmp(asked, path)) {
         free(asked);
         asked = strdup(path);
