@@ -512,6 +512,7 @@ def milliseconds(result):
 def test_step_13_a_hold_ends_by_timeout(lab):
     r = lab.run(TIMEOUT, TIMEOUT_C)
     assert 600 <= milliseconds(r) <= 3000 and r.verdict == "not-exercised", r
+    assert r.steps["reach b"] == "timeout" and undone(r, "pass a", "reach c", "pass d", "pass late"), r.steps
 
 
 def test_step_13_time_scale_stretches_the_timeout(lab):
