@@ -68,6 +68,9 @@ WRONG = [
     Wrong("a crowd is let through", ENGINE, [
         ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))\n            a->crowd_claim = claim;", "")],
         f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
+    Wrong("who loses the race for a claim is no crowd", ENGINE, [
+        ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))", "if (p->crowd_hold && owner)")],
+        f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
     Wrong("same: is not looked at", ENGINE, [
         ("if (p->same && previous != BOARD_NONE &&", "if (p->same && previous == 0xfffe &&")],
         f"{RULES}::test_step_08_same_is_the_next_claim_by_the_same_thread"),
