@@ -69,24 +69,38 @@ static bool was_there_before(const struct leftovers *l, ino_t inode) {
     return false;
 }
 
-static void note_file(struct leftovers *l, const char *name, dev_t device, ino_t inode) {
-    if (strlen(name) >= sizeof l->file[0].name)
-        return;
+static struct shared_file *noted(struct leftovers *l, dev_t device, ino_t inode) {
     for (size_t i = 0; i < l->n; i++)
         if (l->file[i].inode == inode && l->file[i].device == device)
-            return;
-    if (l->n == LEFTOVERS_MAX || was_there_before(l, inode))
-        return;
-    struct shared_file *f = &l->file[l->n++];
-    strcpy(f->name, name);
-    f->device = device;
-    f->inode = inode;
+            return &l->file[i];
+    return NULL;
 }
 
-typedef void mapping(const char *path, dev_t device, ino_t inode, void *data);
+static void note_file(struct leftovers *l, const char *name, dev_t device, ino_t inode,
+                      bool mapped) {
+    struct shared_file *f = noted(l, device, inode);
+    if (f) {
+        f->mapped |= mapped;
+        return;
+    }
+    if (strlen(name) >= sizeof f->name || l->n == LEFTOVERS_MAX || was_there_before(l, inode))
+        return;
+    f = &l->file[l->n++];
+    *f = (struct shared_file){.device = device, .inode = inode, .mapped = mapped};
+    strcpy(f->name, name);
+}
 
-/* Every mapping of a file in /dev/shm that still has its name. */
-static void each_shared_mapping(pid_t pid, mapping *each, void *data) {
+typedef void shared_seen(const char *path, dev_t device, ino_t inode, bool mapped, void *data);
+
+/* Below /dev/shm, and its name not yet removed. */
+static bool is_shared(const char *path) {
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(path), end = sizeof deleted - 1;
+    return strncmp(path, shared, sizeof shared - 1) == 0 &&
+           !(length > end && strcmp(path + length - end, deleted) == 0);
+}
+
+static void each_shared_mapping(pid_t pid, shared_seen *each, void *data) {
     char name[32], line[4096];
     snprintf(name, sizeof name, "/proc/%d/maps", pid);
     FILE *f = fopen(name, "re");
@@ -95,23 +109,44 @@ static void each_shared_mapping(pid_t pid, mapping *each, void *data) {
         unsigned long inode;
         char *path = strstr(line, shared);
         line[strcspn(line, "\n")] = '\0';
-        size_t length = path ? strlen(path) : 0;
-        if (!path || (length > 10 && strcmp(path + length - 10, " (deleted)") == 0))
-            continue;
-        if (sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &inode) == 3)
-            each(path, makedev(major, minor), inode, data);
+        if (path && is_shared(path) &&
+            sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &inode) == 3)
+            each(path, makedev(major, minor), inode, true, data);
     }
     if (f)
         fclose(f);
 }
 
-static void note_mapping(const char *path, dev_t device, ino_t inode, void *data) {
-    note_file(data, path, device, inode);
+/* Shared memory that is open, and perhaps not mapped yet: its name has no further slash. */
+static void each_shared_descriptor(pid_t pid, shared_seen *each, void *data) {
+    char folder[32], path[PATH_MAX];
+    snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    DIR *d = opendir(folder);
+    struct dirent *e;
+    while (d && (e = readdir(d)) != NULL) {
+        struct stat st;
+        ssize_t n = readlinkat(dirfd(d), e->d_name, path, sizeof path - 1);
+        path[n > 0 ? n : 0] = '\0';
+        if (is_shared(path) && !strchr(path + sizeof shared - 1, '/') &&
+            fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+            each(path, st.st_dev, st.st_ino, false, data);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void each_shared_file(pid_t pid, shared_seen *each, void *data) {
+    each_shared_mapping(pid, each, data);
+    each_shared_descriptor(pid, each, data);
+}
+
+static void note_use(const char *path, dev_t device, ino_t inode, bool mapped, void *data) {
+    note_file(data, path, device, inode, mapped);
 }
 
 void leftovers_note(struct leftovers *l, const struct tree *t) {
     for (size_t i = 0; i < t->n; i++)
-        each_shared_mapping(t->process[i].pid, note_mapping, l);
+        each_shared_file(t->process[i].pid, note_use, l);
 }
 
 struct in_use {
@@ -119,33 +154,37 @@ struct in_use {
     bool used[LEFTOVERS_MAX];
 };
 
-static void mark_used(const char *path, dev_t device, ino_t inode, void *data) {
+static void mark_used(const char *path, dev_t device, ino_t inode, bool mapped, void *data) {
     struct in_use *u = data;
+    struct shared_file *f = noted(u->l, device, inode);
     (void)path;
-    for (size_t i = 0; i < u->l->n; i++)
-        if (u->l->file[i].inode == inode && u->l->file[i].device == device)
-            u->used[i] = true;
+    (void)mapped;
+    if (f)
+        u->used[f - u->l->file] = true;
 }
 
-static bool still_there(const struct shared_file *f) {
+/* A file that was only ever seen open may be somebody's output, unless nothing was written to it.
+ */
+static bool is_left(const struct shared_file *f) {
     struct stat st;
-    return lstat(f->name, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
+    return lstat(f->name, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode &&
+           (f->mapped || st.st_blocks == 0);
 }
 
 static void remove_shared(struct leftovers *l) {
     bool any = false;
     struct in_use u = {.l = l};
     for (size_t i = 0; i < l->n; i++)
-        any |= still_there(&l->file[i]);
+        any |= is_left(&l->file[i]);
     DIR *d = any ? opendir("/proc") : NULL;
     struct dirent *e;
     while (d && (e = readdir(d)) != NULL)
         if (strtol(e->d_name, NULL, 10) > 0)
-            each_shared_mapping((pid_t)strtol(e->d_name, NULL, 10), mark_used, &u);
+            each_shared_file((pid_t)strtol(e->d_name, NULL, 10), mark_used, &u);
     if (d)
         closedir(d);
     for (size_t i = 0; d && i < l->n; i++)
-        if (!u.used[i] && still_there(&l->file[i]))
+        if (!u.used[i] && is_left(&l->file[i]))
             unlink(l->file[i].name);
 }
 

@@ -108,28 +108,40 @@ def test_an_interrupt_stops_the_tree_and_nothing_else(running, number):
         bystander.wait()
 
 
-def test_no_shared_memory_is_left_however_late_it_was_made(lab):
+@pytest.mark.parametrize("use", ["mapped", "open"])
+def test_no_shared_memory_is_left_however_late_it_was_made(lab, use):
     name = f"survival_{os.getpid()}_"
     program = lab.program(r"""
 #include <fcntl.h>
 #include <sys/mman.h>
 int main(int argc, char **argv) {
-    char old[99] = "/none", new[99]; a(argc);
+    char old[99] = "/none", new[99]; int before = -1, maps = argc == 3 && *argv[2] == 'm';
     for (int i = 0;; i++) { /* always one, and never the same for long */
         snprintf(new, sizeof new, "/%s%d", argv[1], i); int fd = shm_open(new, O_CREAT | O_RDWR, 0600);
-        if (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) return 1;
-        close(fd); shm_unlink(old); strcpy(old, new); nap(1);
+        if (maps && (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)) return 1;
+        close(maps ? fd : before); before = fd; shm_unlink(old); strcpy(old, new); nap(1);
     }
 }""")
     for number in (signal.SIGINT, signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
         runner = subprocess.Popen([lab.holdpoint.program, "exec", "--plan", lab.holdpoint.plan_file("plan: bare"), "--out",
-                                   lab.folder / "out", "--", program, name], stderr=subprocess.PIPE)
+                                   lab.folder / "out", "--", program, name, use], stderr=subprocess.PIPE)
         Running.wait_for(lambda: any(x.startswith(name) for x in os.listdir("/dev/shm")), "the program to start")
         runner.send_signal(number)
         runner.communicate()
         Running.wait_for(lambda: processes_with(name) == [], "the trial to end", seconds=5)
         time.sleep(0.3)
         assert [x for x in os.listdir("/dev/shm") if x.startswith(name)] == []
+
+
+def test_what_a_program_wrote_to_a_file_in_shared_memory_stays(lab):
+    file = Path(f"/dev/shm/survival_output_{os.getpid()}")
+    program = lab.program(r"""
+int main(int argc, char **argv) { (void)argc; FILE *f = fopen(argv[1], "w"); nap(1200); fputs("output", f); fflush(f); nap(60000); return 0; }""")
+    r = lab.holdpoint.exec("plan: bare", [program, file], arguments=["--timeout", "2s"])
+    try:
+        assert "hang" in r.kinds and file.read_text() == "output", r
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def test_a_rank_killed_by_sigkill_is_a_finding(lab):
