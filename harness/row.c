@@ -1,5 +1,6 @@
 /* Running the trials of one row. Runs in the runner. */
 #include "row.h"
+#include "allocate.h"
 #include "parts.h"
 #include "progress.h"
 #include "steps.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +30,6 @@ static bool add_environment(const struct row *r, struct plan *p, struct complain
     return true;
 }
 
-static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *text(const char *format, ...) {
-    char *made = NULL;
-    va_list list;
-    va_start(list, format);
-    if (vasprintf(&made, format, list) < 0)
-        abort();
-    va_end(list);
-    return made;
-}
-
 static char **copy_words(char **words) {
     size_t n = 0;
     while (words[n])
@@ -60,21 +49,21 @@ enum { MOST_OF_NAME = 80 };
 
 static char *trial_id(const struct row *r, const struct plan *p, int number) {
     if (!p->sweep.element)
-        return text("%s-t%d", r->id, number);
+        return format_text("%s-t%d", r->id, number);
     char *name = sweep_element_name(p, number);
     for (char *blank = strchr(name, ' '); blank; blank = strchr(blank, ' '))
         *blank = '-';
-    char *id = text("%s-s%d-%.*s", r->id, number, MOST_OF_NAME, name);
+    char *id = format_text("%s-s%d-%.*s", r->id, number, MOST_OF_NAME, name);
     free(name);
     return id;
 }
 
 static char *trial_name(const struct row *r, const struct plan *p, int number) {
     char *which = p->sweep.element ? sweep_element_name(p, number)
-                                   : text("trial %d of %d", number, r->trials);
-    char *name = text("%s %s, %s, %d rank%s, %s", r->head.scenario, r->head.variant,
-                      r->head.plan ? r->head.plan : p->name, r->head.ranks,
-                      r->head.ranks == 1 ? "" : "s", which);
+                                   : format_text("trial %d of %d", number, r->trials);
+    char *name = format_text("%s %s, %s, %d rank%s, %s", r->head.scenario, r->head.variant,
+                             r->head.plan ? r->head.plan : p->name, r->head.ranks,
+                             r->head.ranks == 1 ? "" : "s", which);
     free(which);
     return name;
 }
@@ -85,7 +74,7 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
     if (!t)
         abort();
     t->id = trial_id(r, p, number);
-    t->dir = text("%s/trials/%s", r->out, t->id);
+    t->dir = format_text("%s/trials/%s", r->out, t->id);
     t->name = trial_name(r, p, number);
     t->argv = copy_words(r->argv);
     t->ranks = r->head.ranks;
@@ -168,7 +157,7 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
         progress_end();
         collect_trial(t, &ending, r->known, r->signature, result, c);
         if (result->json) {
-            char *trial_folder = text("trials/%s", t->id);
+            char *trial_folder = format_text("trials/%s", t->id);
             json_object_set_new(result->json, "folder", json_string(trial_folder));
             json_object_set_new(result->json, "again", json_string(r->head.again));
             free(trial_folder);
