@@ -27,15 +27,16 @@ static const char help[] =
 /* ---- all hooks ---- */
 
 static void print_hooks(void) {
-    printf("%-22s %-19s %-18s %-11s %s\n", "hook", "sides", "can", "attributes", "what it is");
+    printf("%-22s %-19s %-23s %-11s %s\n", "hook", "sides", "can", "attributes", "what it is");
     for (int i = 0; i < HOOK_COUNT; i++) {
         const struct hook_name *h = &hook_names[i];
-        char sides[32], can[32];
+        char sides[32], can[40];
         snprintf(sides, sizeof sides, "%s%s%s", strchr(h->sides, 'E') ? "enter " : "",
                  strchr(h->sides, 'R') ? "return " : "", strchr(h->sides, 'A') ? "asleep" : "");
-        snprintf(can, sizeof can, "%s%s%s", hook_has_trait(i, 'C') ? "within " : "",
-                 hook_has_trait(i, 'F') ? "fail" : "", hook_has_trait(i, 'B') ? "drop repeat" : "");
-        printf("%-22s %-19s %-18s %-11s %s\n", i == HOOK_CALL ? "call:MODULE!FUNCTION" : h->name,
+        snprintf(can, sizeof can, "%s%s%s%s", hook_has_trait(i, 'C') ? "within " : "",
+                 hook_has_trait(i, 'F') ? "fail " : "", hook_has_trait(i, 'B') ? "drop repeat" : "",
+                 hook_has_trait(i, 'S') ? "short sever" : "");
+        printf("%-22s %-19s %-23s %-11s %s\n", i == HOOK_CALL ? "call:MODULE!FUNCTION" : h->name,
                sides, can, h->attributes, h->what);
     }
     printf("\nattributes:\n");

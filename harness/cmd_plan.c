@@ -66,9 +66,9 @@ static void show(const struct plan *p) {
     if (p->sweep.kind == SWEEP_OVER)
         printf("  sweep  %s over %d functions, one run each\n", p->point[p->sweep.point].name,
                p->sweep.n_functions);
-    if (p->sweep.kind == SWEEP_NTH)
-        printf("  sweep  one run for each arrival, until the fault no longer fires, at most %d\n",
-               SWEEP_MOST_RUNS);
+    if (p->sweep.kind == SWEEP_NTH || p->sweep.kind == SWEEP_BYTE)
+        printf("  sweep  one run for each %s, until the fault no longer fires, at most %d\n",
+               p->sweep.kind == SWEEP_NTH ? "arrival" : "byte of the stream", SWEEP_MOST_RUNS);
 }
 
 static int check(const char *file, int n_ranks, const char *program) {

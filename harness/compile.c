@@ -107,7 +107,8 @@ static void add_claims(struct compiler *k, int point) {
     p->is_gate = p->n_claims > 0;
 }
 
-/* Points of roles, extents of others and points of faults outlive the steps that name them. */
+/* Points of roles, those that others are within or are compared with, and points of faults outlive
+ * the steps that name them. */
 static bool needed_beyond_steps(const struct plan *plan, int point) {
     for (int i = 0; i < plan->n_faults; i++)
         if (plan->fault[i].point == point || plan->fault[i].until == point)
@@ -116,7 +117,7 @@ static bool needed_beyond_steps(const struct plan *plan, int point) {
         if (plan->role[i].point == point)
             return true;
     for (int i = 0; i < plan->n_points; i++)
-        if (plan->point[i].within == point)
+        if (plan->point[i].within == point || plan->point[i].object_of == point)
             return true;
     return false;
 }
@@ -133,6 +134,9 @@ static void add_point(struct compiler *k, int i) {
         .within = from->within < 0 ? BOARD_NONE : (uint16_t)from->within,
         .nth = from->nth,
         .caller = string(k, from->caller),
+        .stack = string(k, from->stack),
+        .object_of = from->object_of < 0 ? BOARD_NONE : (uint16_t)from->object_of,
+        .object_differs = from->object_differs,
         .crowd_hold = from->crowd_hold,
         .same = from->same,
         .in_fault = needed_beyond_steps(k->plan, i),
@@ -160,7 +164,8 @@ static bool same_arrivals(const struct plan_point *a, const struct plan_point *b
     if (a->hook != b->hook || a->side != b->side || a->rank != b->rank || a->within != b->within ||
         a->n_filters != b->n_filters || !same_text(a->module, b->module) ||
         !same_text(a->function, b->function) || !same_text(a->from, b->from) ||
-        !same_text(a->caller, b->caller))
+        !same_text(a->caller, b->caller) || !same_text(a->stack, b->stack) ||
+        a->object_of != b->object_of || a->object_differs != b->object_differs)
         return false;
     for (int i = 0; i < a->n_filters; i++)
         if (a->filter[i].attr != b->filter[i].attr || a->filter[i].number != b->filter[i].number ||
@@ -216,6 +221,7 @@ static void add_fault(struct compiler *k, const struct plan_fault *from) {
         .every = from->every,
         .from = from->from,
         .to = from->to,
+        .bytes = from->bytes,
         .prob_ppm = from->has_prob ? (uint32_t)millionths : 0,
         .line = (uint32_t)from->line,
         .seed = from->seed,

@@ -28,7 +28,7 @@ int main(void) {
         const struct hook_name *h = &hook_names[i];
         check(hook_by_name(h->name) == (enum hook_id)i, h->name, "look-up finds another one");
         check(strspn(h->sides, "ERA") == strlen(h->sides) && h->sides[0], h->name, "unknown side");
-        check(strspn(h->traits, "CFB") == strlen(h->traits), h->name, "unknown trait");
+        check(strspn(h->traits, "CFBOS") == strlen(h->traits), h->name, "unknown trait");
         check(i == 0 || strcmp(hook_names[i - 1].name, h->name) < 0, h->name, "not sorted");
         check_attributes((enum hook_id)i);
     }

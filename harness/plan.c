@@ -154,6 +154,53 @@ static bool read_after(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return true;
 }
 
+/* Points and roles are declared first, so that their order in the file does not matter. */
+static int declare(struct yaml_tree *t, yaml_node_t *key, char *name) {
+    struct plan *p = t->context;
+    if (p->n_points == BOARD_MAX_POINTS) {
+        tree_complain(t, key, "a plan may have %d points, roles counted in, and '%s' is one more",
+                      BOARD_MAX_POINTS, name);
+        free(name);
+        return -1;
+    }
+    p->point[p->n_points] = (struct plan_point){.name = name,
+                                                .rank = -1,
+                                                .role = -1,
+                                                .within = -1,
+                                                .object_of = -1,
+                                                .hook = HOOK_COUNT,
+                                                .line = tree_line(key),
+                                                .column = tree_column(key)};
+    return p->n_points++;
+}
+
+static bool read_other_object(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan_point *point = into;
+    if (point->object_of >= 0)
+        return tree_complain(t, v, "a point has object_of: or not_object_of:, not both");
+    point->object_differs = true;
+    return read_point_name(t, v, &point->object_of);
+}
+
+/* `within` names a point, or a hook for all of its calls: that one gets a point of its own. */
+static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan *p = t->context;
+    const char *name = tree_scalar(t, v, "the name of a point or of a hook");
+    if (!name)
+        return false;
+    enum hook_id hook = hook_by_name(name);
+    if (point_named(p, name) >= 0 || hook == HOOK_COUNT || hook == HOOK_CALL)
+        return read_point_name(t, v, into);
+    AUTO_TEXT text = format_text("within %s", name);
+    int found = point_named(p, text);
+    if (found < 0)
+        found = declare(t, v, copy_text(text));
+    if (found >= 0)
+        p->point[found].hook = hook;
+    *(int *)into = found;
+    return found >= 0;
+}
+
 static bool add_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value,
                        struct plan_point *point, enum attr_id attribute) {
     if (point->n_filters == (int)COUNT(point->filter))
@@ -206,9 +253,12 @@ static bool read_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *valu
 #define POINT_FILTERS                                                                              \
     {"side", read_side, offsetof(struct plan_point, side), TREE_OPTIONAL},                         \
         {"rank", tree_rank, offsetof(struct plan_point, rank), TREE_OPTIONAL},                     \
-        {"within", read_point_name, offsetof(struct plan_point, within), TREE_OPTIONAL},           \
+        {"within", read_within, offsetof(struct plan_point, within), TREE_OPTIONAL},               \
         {"nth", tree_positive, offsetof(struct plan_point, nth), TREE_OPTIONAL},                   \
         {"caller", read_code, offsetof(struct plan_point, caller), TREE_OPTIONAL},                 \
+        {"stack", read_code, offsetof(struct plan_point, stack), TREE_OPTIONAL},                   \
+        {"object_of", read_point_name, offsetof(struct plan_point, object_of), TREE_OPTIONAL},     \
+        {"not_object_of", read_other_object, 0, TREE_OPTIONAL},                                    \
         {"from", tree_text, offsetof(struct plan_point, from), TREE_OPTIONAL}, {                   \
         "after", read_after, 0, TREE_OPTIONAL                                                      \
     }
@@ -233,25 +283,6 @@ static bool point_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *val
 
 static bool role_filter(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *base) {
     return read_filter(t, key, value, base, role_keys);
-}
-
-/* Points and roles are declared first, so that their order in the file does not matter. */
-static int declare(struct yaml_tree *t, yaml_node_t *key, char *name) {
-    struct plan *p = t->context;
-    if (p->n_points == BOARD_MAX_POINTS) {
-        tree_complain(t, key, "a plan may have %d points, roles counted in, and '%s' is one more",
-                      BOARD_MAX_POINTS, name);
-        free(name);
-        return -1;
-    }
-    p->point[p->n_points] = (struct plan_point){.name = name,
-                                                .rank = -1,
-                                                .role = -1,
-                                                .within = -1,
-                                                .hook = HOOK_COUNT,
-                                                .line = tree_line(key),
-                                                .column = tree_column(key)};
-    return p->n_points++;
 }
 
 static bool declare_point(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
@@ -361,7 +392,8 @@ int plan_after(const struct plan *p, const char *after) {
 static const char *const action_name[] = {
     [FAULT_DELAY] = "delay",   [FAULT_HOLD] = "hold",     [FAULT_FAIL] = "fail",
     [FAULT_DROP] = "drop",     [FAULT_REPEAT] = "repeat", [FAULT_CRASH] = "crash",
-    [FAULT_SIGNAL] = "signal", [FAULT_STOP] = "stop",
+    [FAULT_SIGNAL] = "signal", [FAULT_STOP] = "stop",     [FAULT_SHORT] = "short",
+    [FAULT_SEVER] = "sever",
 };
 
 static bool read_action(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -484,6 +516,43 @@ static bool read_fault_nth(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return true;
 }
 
+/* 12, or `1..` for a run for each byte of the stream, or `1.. by 7` for each seventh. */
+static bool read_byte(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan *p = t->context;
+    struct plan_fault *fault = into;
+    const char *text = v->type == YAML_SCALAR_NODE ? (const char *)v->data.scalar.value : "";
+    unsigned stride = 1;
+    char rest[2];
+    int64_t number;
+    if (fault->has_bytes)
+        return tree_complain(t, v, "a fault has bytes: or byte:, not both");
+    fault->has_bytes = true;
+    if (number_from_text(text, &number) && number >= 0 && number <= UINT32_MAX) {
+        fault->bytes = (unsigned)number;
+        return true;
+    }
+    int n = sscanf(text, "1.. by %9u%1s", &stride, rest);
+    if ((n != 1 && strcmp(text, "1..") != 0) || stride < 1)
+        return tree_complain(t, v,
+                             "'%.80s' is neither a number of bytes such as 12, nor 1.., a run for "
+                             "each byte in turn, nor 1.. by 7, a run for each seventh",
+                             text);
+    if (!begin_sweep(t, v, SWEEP_BYTE))
+        return false;
+    p->sweep.fault = p->n_faults - 1;
+    p->sweep.stride = stride;
+    fault->bytes = 1;
+    return true;
+}
+
+static bool read_bytes(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan_fault *fault = into;
+    if (fault->has_bytes)
+        return tree_complain(t, v, "a fault has bytes: or byte:, not both");
+    fault->has_bytes = true;
+    return tree_positive(t, v, &fault->bytes);
+}
+
 static bool read_prob(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan_fault *fault = into;
     fault->has_prob = true;
@@ -508,6 +577,8 @@ static const struct tree_key fault_keys[] = {
     {"signal", read_signal, IN_FAULT(signal_number), TREE_OPTIONAL},
     {"times", tree_positive, IN_FAULT(times), TREE_OPTIONAL},
     {"nth", read_fault_nth, IN_FAULT(nth), TREE_OPTIONAL},
+    {"bytes", read_bytes, 0, TREE_OPTIONAL},
+    {"byte", read_byte, 0, TREE_OPTIONAL},
     {"every", tree_positive, IN_FAULT(every), TREE_OPTIONAL},
     {"from", tree_positive, IN_FAULT(from), TREE_OPTIONAL},
     {"to", tree_positive, IN_FAULT(to), TREE_OPTIONAL},
@@ -527,6 +598,15 @@ static void append(char **text, char *more) {
 static char *nth_text(const struct plan *p, const struct plan_fault *f) {
     bool swept = p->sweep.kind == SWEEP_NTH && f == &p->fault[p->sweep.fault];
     return format_text(" nth %u%s", f->nth, swept && !p->sweep.element ? ".." : "");
+}
+
+/* "byte 1.. by 7" of a whole sweep, "byte 8" of its second run; "bytes 3" of a short call. */
+static char *bytes_text(const struct plan *p, const struct plan_fault *f) {
+    bool swept = p->sweep.kind == SWEEP_BYTE && f == &p->fault[p->sweep.fault];
+    if (!swept || p->sweep.element)
+        return format_text(" %s %u", f->action == FAULT_SHORT ? "bytes" : "byte", f->bytes);
+    return p->sweep.stride == 1 ? copy_text(" byte 1..")
+                                : format_text(" byte 1.. by %u", p->sweep.stride);
 }
 
 char *plan_fault_text(const struct plan *p, const struct plan_fault *f) {
@@ -551,6 +631,8 @@ char *plan_fault_text(const struct plan *p, const struct plan_fault *f) {
         append(&text, format_text(" times %u", f->times));
     if (f->nth)
         append(&text, nth_text(p, f));
+    if (f->has_bytes)
+        append(&text, bytes_text(p, f));
     if (f->every)
         append(&text, format_text(" every %u", f->every));
     if (f->from)
@@ -762,6 +844,7 @@ static void free_point(struct plan_point *point) {
     free(point->function);
     free(point->from);
     free(point->caller);
+    free(point->stack);
     free(point->after);
     for (int i = 0; i < point->n_filters; i++)
         free(point->filter[i].text);

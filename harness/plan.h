@@ -23,7 +23,9 @@ struct plan_point {
     int role;   /* index into roles, -1: none */
     int within; /* index into points, -1: none */
     unsigned nth;
-    char *caller;
+    char *caller, *stack;
+    int object_of; /* index into points, -1: none */
+    bool object_differs;
     bool crowd_hold, same;
     char
         *after; /* a step's text or number as written, NULL: armed from the start; see plan_after */
@@ -52,6 +54,8 @@ struct plan_fault {
     int error_number, signal_number;
     uint64_t ns;
     unsigned times, nth, every, from, to;
+    unsigned bytes; /* SHORT, SEVER */
+    bool has_bytes;
     double prob; /* 0 and has_prob false: unset */
     bool has_prob, has_seed;
     uint64_t seed;
@@ -64,13 +68,15 @@ struct plan_env {
     int line, column;
 };
 
-/* One run for each function in the place of a point's own, or for each arrival of a fault. */
-enum sweep_kind { SWEEP_NONE, SWEEP_OVER, SWEEP_NTH };
+/* One run for each function in the place of a point's own, for each arrival of a fault, or for each
+ * byte at which a fault cuts a stream. */
+enum sweep_kind { SWEEP_NONE, SWEEP_OVER, SWEEP_NTH, SWEEP_BYTE };
 enum { SWEEP_MOST_FUNCTIONS = 256, SWEEP_MOST_RUNS = 1000 };
 struct plan_sweep {
     enum sweep_kind kind;
-    int point; /* OVER: whose function is replaced */
-    int fault; /* NTH: whose nth goes up */
+    int point;       /* OVER: whose function is replaced */
+    int fault;       /* NTH, BYTE: whose nth or byte goes up */
+    unsigned stride; /* BYTE: 1, 1 + stride, 1 + 2 * stride, ... */
     char *function[SWEEP_MOST_FUNCTIONS];
     int n_functions;
     int element; /* from 1: the plan is this one run of its sweep, see sweep.h; 0: it is all */

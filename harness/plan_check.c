@@ -82,7 +82,7 @@ static bool is_used(const struct plan *p, int point) {
         if (p->fault[i].point == point || p->fault[i].until == point)
             return true;
     for (int i = 0; i < p->n_points; i++)
-        if (i != point && p->point[i].within == point)
+        if (i != point && (p->point[i].within == point || p->point[i].object_of == point))
             return true;
     return false;
 }
@@ -172,6 +172,27 @@ static void check_within(struct check *k, int i) {
     else if (point->rank >= 0 && outer->rank >= 0 && point->rank != outer->rank)
         REFUSE_AT(k, point, "%s is on rank %d within %s, which is on rank %d: give both the same",
                   point->name, point->rank, outer->name, outer->rank);
+}
+
+/* Objects are compared only where they can be the same: locks with locks, connections with
+ * connections. */
+static void check_object(struct check *k, int i) {
+    const struct plan *p = k->plan;
+    const struct plan_point *point = &p->point[i];
+    if (point->object_of < 0)
+        return;
+    const struct plan_point *other = &p->point[point->object_of];
+    const char *name = hook_names[point->hook].name, *others = hook_names[other->hook].name;
+    const char *word = point->object_differs ? "not_object_of" : "object_of";
+    size_t family = strcspn(name, ".");
+    if (point->object_of == i)
+        REFUSE_AT(k, point, "%s: %s: names the point itself: name another", point->name, word);
+    else if (!hook_has_trait(point->hook, 'O') || !hook_has_trait(other->hook, 'O'))
+        REFUSE_AT(k, point, "%s: %s: %s is about no object that could be compared", point->name,
+                  word, hook_has_trait(point->hook, 'O') ? others : name);
+    else if (family != strcspn(others, ".") || strncmp(name, others, family))
+        REFUSE_AT(k, point, "%s: %s: %s and %s are never about the same object", point->name, word,
+                  name, others);
 }
 
 /* Rule 16. In scope rank each sequence, and so each gate, is one rank's. */
@@ -264,6 +285,7 @@ static void check_point(struct check *k, int i) {
     check_words_of_gates(k, i);
     check_after(k, i);
     check_within(k, i);
+    check_object(k, i);
     check_gate_rank(k, i);
     check_scope_rank(k, i);
     check_role_of_point(k, i);
@@ -342,6 +364,13 @@ static void check_fault_words(struct check *k, const struct plan_fault *f) {
         REFUSE_AT(k, f, "signal: goes with do: signal");
     if (f->action != FAULT_REPEAT && f->times)
         REFUSE_AT(k, f, "times: goes with do: repeat");
+    bool cuts = f->action == FAULT_SEVER, shortens = f->action == FAULT_SHORT;
+    if (shortens && !f->has_bytes)
+        REFUSE_AT(k, f, "short needs bytes:, how many the call may move at most");
+    if (cuts && !f->has_bytes)
+        REFUSE_AT(k, f, "sever needs byte:, after how many bytes the connection is cut");
+    if (!cuts && !shortens && f->has_bytes)
+        REFUSE_AT(k, f, "bytes: goes with do: short, and byte: with do: sever");
     if (f->times == 1 || f->times > UINT16_MAX)
         REFUSE_AT(k, f, "times: counts all calls, so it is 2 to %d", UINT16_MAX);
 }
@@ -370,6 +399,13 @@ static void check_fault_place(struct check *k, const struct plan_fault *f) {
                   "%s cannot be dropped or repeated: %s is no callback; use fail, or a hook "
                   "ending in .callback",
                   at->name, hook_names[at->hook].name);
+    bool stream = f->action == FAULT_SHORT || f->action == FAULT_SEVER;
+    if (stream && !hook_has_trait(at->hook, 'S'))
+        REFUSE_AT(
+            k, f, "%s moves no bytes of a stream: %s cannot be %s; use conn.read or conn.write",
+            at->name, hook_names[at->hook].name, f->action == FAULT_SHORT ? "short" : "severed");
+    if (stream && at->side != SIDE_ENTER)
+        REFUSE_AT(k, f, "%s: a call is cut short at its enter side: leave side: out", at->name);
     if (at->side == SIDE_ASLEEP)
         REFUSE_AT(k, f,
                   "nothing can be done to a sleeping thread: %s is side: asleep; use its enter "
@@ -405,12 +441,14 @@ static void check_sweep_over(struct check *k) {
                   point->name);
 }
 
-static void check_sweep_nth(struct check *k) {
+static void check_sweep_of_fault(struct check *k) {
     const struct plan_fault *fault = &k->plan->fault[k->plan->sweep.fault];
+    const char *what = k->plan->sweep.kind == SWEEP_NTH ? "nth" : "byte";
     if (fault->has_prob)
         REFUSE_AT(k, fault,
-                  "nth: 1.. ends with the first run in which the fault does not fire, and prob: "
-                  "lets it not fire by chance: leave one of them out");
+                  "%s: 1.. ends with the first run in which the fault does not fire, and prob: "
+                  "lets it not fire by chance: leave one of them out",
+                  what);
 }
 
 /* ---- the whole ---- */
@@ -443,30 +481,34 @@ static bool can_match(const struct closure *c, const char *module, const char *f
 }
 
 /* Refuses only what is certain: a module that was not found, or may be loaded later, may hold the
- * caller. */
-static void check_caller(struct check *k, const struct plan_point *point, const struct closure *c,
-                         const char *program) {
-    const char *bang = strchr(point->caller, '!');
-    AUTO_TEXT module = copy_part(point->caller, (size_t)(bang - point->caller));
+ * caller. `word`: caller or stack. */
+static void check_caller(struct check *k, const struct plan_point *point, const char *word,
+                         const char *caller, const struct closure *c, const char *program) {
+    const char *bang = strchr(caller, '!');
+    AUTO_TEXT module = copy_part(caller, (size_t)(bang - caller));
     bool there = closure_has_module(c, module), open = strpbrk(module, "*?[") != NULL;
     if (closure_has_gaps(c) || ((!there || open) && closure_loads_more(c)))
         return;
     if (!there)
-        REFUSE_AT(k, point, "%s: caller: %s can match nothing: %s needs no module %s", point->name,
-                  point->caller, program, module);
+        REFUSE_AT(k, point, "%s: %s: %s can match nothing: %s needs no module %s", point->name,
+                  word, caller, program, module);
     else if (!can_match(c, module, bang + 1))
-        REFUSE_AT(k, point, "%s: caller: %s can match nothing: no such function in %s of %s",
-                  point->name, point->caller, module, program);
+        REFUSE_AT(k, point, "%s: %s: %s can match nothing: no such function in %s of %s",
+                  point->name, word, caller, module, program);
 }
 
 static void check_program(struct check *k, const char *program) {
     bool any = false;
     for (int i = 0; i < k->plan->n_points; i++)
-        any |= k->plan->point[i].caller != NULL;
+        any |= k->plan->point[i].caller || k->plan->point[i].stack;
     struct closure *c = any && k->plan->follow == FOLLOW_NONE ? closure_read(program) : NULL;
-    for (int i = 0; c && i < k->plan->n_points; i++)
-        if (k->plan->point[i].caller)
-            check_caller(k, &k->plan->point[i], c, program);
+    for (int i = 0; c && i < k->plan->n_points; i++) {
+        const struct plan_point *point = &k->plan->point[i];
+        if (point->caller)
+            check_caller(k, point, "caller", point->caller, c, program);
+        if (point->stack)
+            check_caller(k, point, "stack", point->stack, c, program);
+    }
     closure_free(c);
 }
 
@@ -491,8 +533,8 @@ bool plan_check(const struct plan *p, int n_ranks, const char *program, struct c
     }
     if (p->sweep.kind == SWEEP_OVER)
         check_sweep_over(&k);
-    if (p->sweep.kind == SWEEP_NTH)
-        check_sweep_nth(&k);
+    if (p->sweep.kind == SWEEP_NTH || p->sweep.kind == SWEEP_BYTE)
+        check_sweep_of_fault(&k);
     check_ranks_listed(&k);
     check_heal(&k);
     check_size(&k);

@@ -16,9 +16,19 @@ int sweep_most(const struct plan *p) {
     return p->sweep.kind == SWEEP_OVER ? p->sweep.n_functions : SWEEP_MOST_RUNS;
 }
 
+static unsigned swept_byte(const struct plan *p, int element) {
+    return 1 + (unsigned)(element - 1) * p->sweep.stride;
+}
+
 char *sweep_element_name(const struct plan *p, int element) {
-    return p->sweep.kind == SWEEP_OVER ? copy_text(p->sweep.function[element - 1])
-                                       : format_text("nth %d", element);
+    switch (p->sweep.kind) {
+    case SWEEP_OVER:
+        return copy_text(p->sweep.function[element - 1]);
+    case SWEEP_BYTE:
+        return format_text("byte %u", swept_byte(p, element));
+    default:
+        return format_text("nth %d", element);
+    }
 }
 
 /* FNV-1a 64, going on from the hash of the file. */
@@ -41,7 +51,10 @@ bool sweep_to_element(struct plan *p, int element) {
         return true;
     }
     struct plan_fault *fault = &p->fault[p->sweep.fault];
-    fault->nth = (unsigned)element;
+    if (p->sweep.kind == SWEEP_NTH)
+        fault->nth = (unsigned)element;
+    else
+        fault->bytes = swept_byte(p, element);
     free(fault->text);
     fault->text = plan_fault_text(p, fault);
     return true;
@@ -50,7 +63,7 @@ bool sweep_to_element(struct plan *p, int element) {
 static bool is_swept(const struct plan *p, int fault) {
     if (p->sweep.kind == SWEEP_OVER)
         return p->fault[fault].point == p->sweep.point;
-    return p->sweep.kind == SWEEP_NTH && fault == p->sweep.fault;
+    return p->sweep.kind != SWEEP_NONE && fault == p->sweep.fault;
 }
 
 /* Whether it fired before the steps that it stands beside had ended without being done. */
@@ -130,6 +143,9 @@ static json_t *element_json(const struct plan *p, const struct trial_result *tri
     return j;
 }
 
+static const char *const kind_name[] = {
+    [SWEEP_OVER] = "over", [SWEEP_NTH] = "nth", [SWEEP_BYTE] = "byte"};
+
 json_t *sweep_json(const struct plan *p, const struct trial_result *trial, int n) {
     if (!sweep_most(p))
         return json_null();
@@ -140,7 +156,7 @@ json_t *sweep_json(const struct plan *p, const struct trial_result *trial, int n
         fired += trial[i].fired;
         json_array_append_new(list, element_json(p, &trial[i], i + 1));
     }
-    json_object_set_new(j, "kind", json_string(p->sweep.kind == SWEEP_OVER ? "over" : "nth"));
+    json_object_set_new(j, "kind", json_string(kind_name[p->sweep.kind]));
     json_object_set_new(j, "fired", json_integer(fired));
     json_object_set_new(j, "note", json_text(note));
     json_object_set_new(j, "elements", list);

@@ -31,6 +31,7 @@ static struct {
 static uint64_t extents;     /* points that some other point is `within` of */
 static uint64_t until;       /* points that a hold waits for */
 static uint64_t role_points; /* points that hold a role's `at` */
+static uint64_t objects;     /* points that another compares its object with */
 static struct { uint64_t faults; } at_point[BOARD_MAX_POINTS];
 
 /* Arrivals of a point counted for the whole process: high half the number of the count, low half
@@ -44,7 +45,8 @@ void engine_start(void) {
     const struct board *b = process->board;
     memset(plan_hook, 0, sizeof plan_hook);
     memset(at_point, 0, sizeof at_point);
-    extents = until = role_points = 0;
+    extents = until = role_points = objects = 0;
+    match_start();
     for (uint16_t i = 0; i < b->n_points; i++) {
         const struct board_point *p = &b->point[i];
         if (p->rank >= 0 && p->rank != process->rank)
@@ -54,9 +56,12 @@ void engine_start(void) {
         atomic_store(&process_nth[i], 0);
         if (p->within != BOARD_NONE)
             extents |= BIT(p->within);
+        if (p->object_of != BOARD_NONE)
+            objects |= BIT(p->object_of);
         code_ranges_want(p->caller);
+        code_ranges_want(p->stack);
         for (uint16_t f = 0; f < p->n_filters; f++)
-            if (b->filter[p->first_filter + f].attr == ATTR_START)
+            if (match_is_code(b->filter[p->first_filter + f].attr))
                 code_ranges_want(b->filter[p->first_filter + f].text);
     }
     for (uint16_t i = 0; i < b->n_points; i++)
@@ -72,7 +77,7 @@ void engine_start(void) {
     }
     for (uint16_t i = 0; i < b->n_hooks; i++) {
         idle_hook[i].points = plan_hook[i].points;
-        idle_hook[i].never = plan_hook[i].points & (extents | role_points);
+        idle_hook[i].never = plan_hook[i].points & (extents | role_points | objects);
     }
     for (uint16_t i = 0; i < b->n_hooks; i++)
         if (b->hook[i].id != HOOK_CALL && plan_hook[i].points)
@@ -164,27 +169,53 @@ static bool fault_fires(const struct board_fault *f, uint32_t n) {
            mix(key * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) % 1000000u < f->prob_ppm;
 }
 
+/* The first firing of a fault: who, and at which arrival. */
+static void sign_fault(uint16_t i, uint32_t arrival) {
+    struct board_fault_count *c = &process->board->fault_count[i];
+    board_party nobody = 0;
+    if (!atomic_compare_exchange_strong(&c->party, &nobody, thread_party()))
+        return;
+    c->rank = process->rank;
+    c->arrival = arrival;
+}
+
+/* Whether the stream is cut before this call; if it is only further on, the call stops there. */
+static bool severs_now(uint16_t i, struct arrival *a) {
+    uint32_t at = process->board->fault[i].bytes;
+    if (a->position >= at)
+        return a->position == at;
+    if (at - a->position < a->limit) {
+        a->limit = at - a->position;
+        a->severing = i;
+    }
+    return false;
+}
+
+/* What the moment and the stream have to say; delays and holds never happen in signal handlers. */
+static bool fault_is_possible(uint16_t point, uint16_t i, struct arrival *a) {
+    const struct board_fault *f = &process->board->fault[i];
+    if (f->action == FAULT_SHORT)
+        return a->length > f->bytes;
+    if (f->action == FAULT_SEVER)
+        return severs_now(i, a);
+    if ((f->action != FAULT_DELAY && f->action != FAULT_HOLD) || !unwind_in_signal_handler())
+        return true;
+    if (process->seq)
+        atomic_fetch_add(&process->seq->point[point].in_handler, 1);
+    return false;
+}
+
 static void choose_faults(uint16_t point, struct arrival *a) {
     struct board *b = process->board;
     for (uint16_t i = 0; i < b->n_faults; i++) {
         const struct board_fault *f = &b->fault[i];
         if (!(at_point[point].faults & BIT(i)) || (f->rank >= 0 && f->rank != process->rank))
             continue;
-        struct board_fault_count *c = &b->fault_count[i];
         uint32_t n = atomic_fetch_add(&fault_arrivals[i], 1) + 1;
-        atomic_fetch_add_explicit(&c->arrivals, 1, memory_order_relaxed);
-        if (!fault_fires(f, n))
+        atomic_fetch_add_explicit(&b->fault_count[i].arrivals, 1, memory_order_relaxed);
+        if (!fault_fires(f, n) || !fault_is_possible(point, i, a))
             continue;
-        if ((f->action == FAULT_DELAY || f->action == FAULT_HOLD) && unwind_in_signal_handler()) {
-            if (process->seq)
-                atomic_fetch_add(&process->seq->point[point].in_handler, 1);
-            continue;
-        }
-        board_party nobody = 0;
-        if (atomic_compare_exchange_strong(&c->party, &nobody, thread_party())) {
-            c->rank = process->rank;
-            c->arrival = n;
-        }
+        sign_fault(i, n);
         a->faults |= BIT(i);
     }
 }
@@ -302,6 +333,8 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
         return;
     }
     event_write(EVENT_ARRIVAL, i, BOARD_NONE, BOARD_NONE, n, 0);
+    if (objects & BIT(i))
+        match_saw_object(i, a->object);
     if (s)
         atomic_fetch_add_explicit(&s->point[i].arrivals, 1, memory_order_relaxed);
     if (at_point[i].faults)
@@ -322,16 +355,24 @@ static void enter_extents(uint64_t points, const struct arrival *a) {
         if (!(points & extents & BIT(i)) || match_inside(i, a->sp) ||
             !has_role(process->board->point[i].role) || !match_filters(process->board, i, a))
             continue;
-        t->inside[i].sp = a->sp;
+        t->inside[i].sp = a->extent ? 0 : a->sp;
+        t->inside[i].extent = a->extent;
+        t->inside[i].generation = a->generation;
         t->inside[i].entry++;
     }
 }
 
 static void leave_extents(uint64_t points, const struct arrival *a) {
-    for (uint16_t i = 0; i < BOARD_MAX_POINTS; i++)
-        if ((points & extents & BIT(i)) && thread_self.inside[i].sp &&
-            thread_self.inside[i].sp <= a->sp)
-            thread_self.inside[i].sp = 0;
+    struct thread *t = &thread_self;
+    for (uint16_t i = 0; i < BOARD_MAX_POINTS; i++) {
+        if (!(points & extents & BIT(i)))
+            continue;
+        if (a->extent ? t->inside[i].extent == a->extent
+                      : t->inside[i].sp && t->inside[i].sp <= a->sp) {
+            t->inside[i].sp = 0;
+            t->inside[i].extent = NULL;
+        }
+    }
 }
 
 /* ---- holding ---- */
@@ -480,6 +521,12 @@ static void carry_out(uint16_t i, struct arrival *a) {
         note_signal(SIGSTOP);
         kill(getpid(), SIGSTOP);
         break;
+    case FAULT_SHORT:
+        a->limit = f->bytes < a->limit ? f->bytes : a->limit;
+        break;
+    case FAULT_SEVER:
+        a->severs = true;
+        break;
     }
     event_write(EVENT_FAULT_END, f->point, BOARD_NONE, i, 0, 0);
 }
@@ -542,6 +589,17 @@ void engine_arrive(struct arrival *a) {
     } else if (t->sleeping && !a->must_wait) {
         begin_sleep();
     }
+}
+
+void engine_passed(struct arrival *a, uint64_t bytes) {
+    a->position += bytes;
+    if (a->severing == BOARD_NONE || a->position != process->board->fault[a->severing].bytes)
+        return;
+    int saved = errno;
+    sign_fault(a->severing, atomic_load(&fault_arrivals[a->severing]));
+    carry_out(a->severing, a);
+    a->severing = BOARD_NONE;
+    errno = saved;
 }
 
 void engine_thread_ends(void) {

@@ -28,6 +28,16 @@ struct arrival {
     struct arrival_attr attr[3];
     unsigned n_attrs;
     bool deferrable; /* the family can go on from another thread: do not hold this one */
+    /* What the call is about, never 0 where the hook has the trait O: the address of a lock, the
+     * number of a connection (`object_of`). */
+    uint64_t object;
+    /* An extent that is not one stack frame's: it is open on this thread while *extent is
+     * `generation`. Whoever bumps *extent, on any thread, closes it. NULL: it ends with the call.
+     */
+    const _Atomic uint32_t *extent;
+    uint32_t generation;
+    /* A stream (trait S): bytes that passed in this direction before, and that may pass now. */
+    uint64_t position, length;
     /* out */
     bool must_wait; /* only when deferrable: call engine_wait from another thread */
     bool fails; /* return `result`, with errno `error_number` when it is not 0, without the call */
@@ -35,8 +45,11 @@ struct arrival {
     int error_number;
     bool dropped;   /* callbacks: never call it */
     unsigned times; /* callbacks: call it so often; 1 when nothing was asked */
+    uint64_t limit; /* streams: move so many bytes at most; UINT64_MAX when nothing was asked */
+    bool severs;    /* streams: cut the connection now, before the call or after it */
     /* the engine's own notes between engine_arrive and engine_wait */
     uint16_t claim, crowd_claim;
+    uint16_t severing; /* the fault that cuts this stream further on, or BOARD_NONE */
     uint64_t faults;
 };
 
@@ -59,11 +72,15 @@ bool engine_wants_return(uint16_t hook);
 void engine_arrive(struct arrival *a);
 /* The deferred rest of an arrival whose must_wait is set; blocks. */
 void engine_wait(struct arrival *a);
+/* A stream's call has moved so many bytes; sets a->severs when the connection is to be cut here. */
+void engine_passed(struct arrival *a, uint64_t bytes);
 
 #define ARRIVAL(hook_index, which_side)                                                            \
     ((struct arrival){.hook = (hook_index),                                                        \
                       .side = (which_side),                                                        \
                       .times = 1,                                                                  \
+                      .limit = UINT64_MAX,                                                         \
+                      .severing = BOARD_NONE,                                                      \
                       .claim = BOARD_NONE,                                                         \
                       .crowd_claim = BOARD_NONE})
 

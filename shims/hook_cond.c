@@ -84,6 +84,7 @@ struct waiting {
 static void waits(struct waiting *w) {
     struct arrival a = ARRIVAL(engine_hook(HOOK_COND_WAIT), SIDE_ENTER);
     w->seen = a.hook != BOARD_NONE && engine_takes_part();
+    a.object = (uintptr_t)w->call.object;
     a.caller = w->caller;
     a.sp = w->sp;
     if (w->seen)
@@ -100,6 +101,7 @@ static void cancelled(void *waiting) {
 static void woke(struct waiting *w, int result) {
     lock_table_woke(&w->call, result != ENOTRECOVERABLE);
     struct arrival back = ARRIVAL(engine_hook(HOOK_COND_WAIT), SIDE_RETURN);
+    back.object = (uintptr_t)w->call.object;
     back.caller = w->caller;
     back.sp = w->sp;
     if (w->seen && engine_takes_part())
@@ -129,8 +131,9 @@ WAITING(DEFINE_WAITING)
 
 /* ---- signalling, destroying ---- */
 
-static void tells(enum hook_id hook, const void *caller, uintptr_t sp) {
+static void tells(enum hook_id hook, const void *condition, const void *caller, uintptr_t sp) {
     struct arrival a = ARRIVAL(engine_hook(hook), SIDE_ENTER);
+    a.object = (uintptr_t)condition;
     a.caller = caller;
     a.sp = sp;
     a.attr[0] = (struct arrival_attr){.id = ATTR_KIND, .text = board_lock_name(LOCK_CONDITION)};
@@ -142,7 +145,7 @@ static void tells(enum hook_id hook, const void *caller, uintptr_t sp) {
 #define DEFINE_TELLING(name, version, hook, parameters, arguments)                                 \
     EXPORTED int name parameters {                                                                 \
         if (lock_interest())                                                                       \
-            tells(hook, __builtin_return_address(0), (uintptr_t)__builtin_frame_address(0));       \
+            tells(hook, c, __builtin_return_address(0), (uintptr_t)__builtin_frame_address(0));    \
         return name##_original arguments;                                                          \
     }
 TELLING(DEFINE_TELLING)

@@ -83,9 +83,10 @@ struct asking {
     uintptr_t sp;
 };
 
-static struct arrival arrival_at(enum hook_id hook, enum side side, enum lock_kind kind,
-                                 const void *caller, uintptr_t sp) {
+static struct arrival arrival_at(enum hook_id hook, enum side side, const void *lock,
+                                 enum lock_kind kind, const void *caller, uintptr_t sp) {
     struct arrival a = ARRIVAL(engine_hook(hook), (uint16_t)side);
+    a.object = (uintptr_t)lock;
     a.caller = caller;
     a.sp = sp;
     a.attr[0] = (struct arrival_attr){.id = ATTR_KIND, .text = board_lock_name(kind)};
@@ -95,7 +96,8 @@ static struct arrival arrival_at(enum hook_id hook, enum side side, enum lock_ki
 
 /* True: the plan makes the call fail with *result. */
 static bool asks(struct asking *k, int *result) {
-    struct arrival a = arrival_at(HOOK_LOCK_ACQUIRE, SIDE_ENTER, k->call.kind, k->caller, k->sp);
+    struct arrival a =
+        arrival_at(HOOK_LOCK_ACQUIRE, SIDE_ENTER, k->call.object, k->call.kind, k->caller, k->sp);
     k->seen = a.hook != BOARD_NONE && engine_takes_part();
     if (k->seen) {
         engine_arrive(&a);
@@ -113,13 +115,13 @@ static int answered(struct asking *k, int result) {
     if (!k->seen || !engine_wants_return(engine_hook(HOOK_LOCK_ACQUIRE)) || !engine_takes_part())
         return result;
     struct arrival back =
-        arrival_at(HOOK_LOCK_ACQUIRE, SIDE_RETURN, k->call.kind, k->caller, k->sp);
+        arrival_at(HOOK_LOCK_ACQUIRE, SIDE_RETURN, k->call.object, k->call.kind, k->caller, k->sp);
     engine_arrive(&back);
     return !back.fails ? result : back.error_number ? back.error_number : (int)back.result;
 }
 
 static void releases(const void *lock, enum lock_kind kind, const void *caller, uintptr_t sp) {
-    struct arrival a = arrival_at(HOOK_LOCK_RELEASE, SIDE_ENTER, kind, caller, sp);
+    struct arrival a = arrival_at(HOOK_LOCK_RELEASE, SIDE_ENTER, lock, kind, caller, sp);
     if (a.hook != BOARD_NONE && engine_takes_part())
         engine_arrive(&a);
     lock_misuse_releases(lock, kind);
@@ -127,7 +129,7 @@ static void releases(const void *lock, enum lock_kind kind, const void *caller, 
 }
 
 static void destroys(const void *lock, enum lock_kind kind, const void *caller, uintptr_t sp) {
-    struct arrival a = arrival_at(HOOK_LOCK_DESTROY, SIDE_ENTER, kind, caller, sp);
+    struct arrival a = arrival_at(HOOK_LOCK_DESTROY, SIDE_ENTER, lock, kind, caller, sp);
     if (a.hook != BOARD_NONE && engine_takes_part())
         engine_arrive(&a);
     lock_misuse_destroys(lock, kind);

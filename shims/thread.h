@@ -20,9 +20,11 @@ struct thread {
     uint32_t locks_pid;         /* ... it is the process's */
     uint32_t in_locks;          /* > 0: inside the lock table, re-entry is not tracked */
     struct {
-        uintptr_t sp;
+        uintptr_t sp;                   /* 0: outside, or: */
+        const _Atomic uint32_t *extent; /* open while *extent is `generation`; NULL: by sp */
+        uint32_t generation;
         uint32_t entry;
-    } inside[BOARD_MAX_POINTS]; /* `within`: extent of point i; sp 0: outside */
+    } inside[BOARD_MAX_POINTS]; /* `within`: extent of point i */
     struct {
         uint32_t epoch, count;
     } nth[BOARD_MAX_POINTS]; /* arrivals counted for this thread alone */

@@ -74,7 +74,9 @@ enum fault_action {
     FAULT_REPEAT,
     FAULT_CRASH,
     FAULT_SIGNAL,
-    FAULT_STOP
+    FAULT_STOP,
+    FAULT_SHORT, /* a read or a write moves fewer bytes than it could */
+    FAULT_SEVER  /* a connection is cut at one byte of its stream */
 };
 enum detector {
     DETECT_ASAN = 1 << 0,
@@ -134,11 +136,15 @@ struct board_point {
     uint16_t hook; /* index into hooks */
     uint8_t side;
     uint8_t is_gate;
-    int32_t rank;    /* -1: any */
-    uint16_t role;   /* BOARD_NONE: none */
-    uint16_t within; /* point index or BOARD_NONE */
-    uint32_t nth;    /* 0: every arrival */
-    uint32_t caller; /* MODULE!FUNCTION glob or "" */
+    int32_t rank;           /* -1: any */
+    uint16_t role;          /* BOARD_NONE: none */
+    uint16_t within;        /* point index or BOARD_NONE */
+    uint32_t nth;           /* 0: every arrival */
+    uint32_t caller;        /* MODULE!FUNCTION glob or "" */
+    uint32_t stack;         /* the same, of any of the innermost callers */
+    uint16_t object_of;     /* point whose last arrival was about the same object, or BOARD_NONE */
+    uint8_t object_differs; /* ... was about another object */
+    uint8_t pad;
     uint8_t crowd_hold;
     uint8_t same;
     uint8_t in_fault; /* named by a fault as `at` or `until`: never disarmed by steps */
@@ -183,10 +189,10 @@ struct board_fault {
     uint16_t times; /* REPEAT: how often in all */
     uint32_t nth, every, from, to; /* 0: unset. Counted per process over arrivals that match */
     uint32_t prob_ppm;             /* 0: always */
+    uint32_t bytes;                /* SHORT: so many at most; SEVER: after so many */
     uint32_t line;
     uint64_t seed;
     uint32_t text; /* one line for people: "fail init_step rank 0 return -1" */
-    uint32_t pad;
 };
 
 struct board_env {
