@@ -173,16 +173,19 @@ static void component_file(const struct run *run, const char *program, char *pat
 
 /* ---- one row ---- */
 
-static int trials_of(const struct run *run) {
+static int trials_of(const struct run *run, const struct scenario_plan *p) {
     int given = run->o->trials;
     if (run->side == GATE_COMPONENT)
         return run->gate.trials_needed <= GATE_MOST_TRIALS ? (int)run->gate.trials_needed : 0;
-    return given ? given : run->side == GATE_BASELINE ? GATE_BASELINE_TRIALS : run->s->trials;
+    if (given || run->side == GATE_BASELINE)
+        return given ? given : GATE_BASELINE_TRIALS;
+    return p->trials ? p->trials : run->s->trials;
 }
 
 static const char *expectation(const struct run *run, const struct scenario_plan *p,
                                const char *variant, double *rate) {
-    *rate = run->side == GATE_BASELINE ? 1.0 / trials_of(run) : 1; /* once: it is a measurement */
+    *rate =
+        run->side == GATE_BASELINE ? 1.0 / trials_of(run, p) : 1; /* once: it is a measurement */
     if (run->side != NO_GATE)
         return run->side == GATE_BASELINE ? "reproduced" : "clean";
     if (run->o->expect)
@@ -197,11 +200,12 @@ static const char *expectation(const struct run *run, const struct scenario_plan
     return NULL;
 }
 
-static char *again_line(const struct run *run, const struct verdict_row *h) {
+static char *again_line(const struct run *run, const struct verdict_row *h,
+                        const struct scenario_plan *p) {
     char *line = NULL, gate[64] = "";
     const char *component = run->side == GATE_BASELINE ? NULL : run->o->component;
     if (run->side == GATE_BASELINE)
-        snprintf(gate, sizeof gate, " --trials %d", trials_of(run));
+        snprintf(gate, sizeof gate, " --trials %d", trials_of(run, p));
     else if (run->side == GATE_COMPONENT)
         snprintf(gate, sizeof gate, " --gate %g --trials %d", run->o->gate,
                  run->o->trials ? run->o->trials : GATE_BASELINE_TRIALS);
@@ -246,7 +250,7 @@ static void run_row(struct run *run, const struct scenario_variant *v,
         snprintf(missing, sizeof missing, "mpirun (install openmpi-bin)");
     if (!*missing && argv[0] && access(argv[0], X_OK))
         snprintf(missing, sizeof missing, "%s (not built: run `make`)", argv[0]);
-    char *again = again_line(run, &head);
+    char *again = again_line(run, &head, p);
     head.again = again;
     if (!component || *missing) {
         results_skip(run->results, &head, *missing ? missing : "the component");
@@ -268,7 +272,7 @@ static void run_row(struct run *run, const struct scenario_variant *v,
                         .known = &run->known,
                         .argv = argv,
                         .launcher = launcher,
-                        .trials = trials_of(run),
+                        .trials = trials_of(run, p),
                         .trials_given = run->o->trials > 0,
                         .gated = run->side != NO_GATE,
                         .keep = run->o->keep,

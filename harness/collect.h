@@ -81,6 +81,9 @@ const char *verdict_name(enum verdict v);
  */
 #define CLOSED_BY_FIX    "closed-by-fix: "
 #define BASELINE_VARIANT "faulty"
+/* Expected of a plan that only counts how often the bug shows, a rate to stand beside another:
+ * every trial was exercised, and found it or nothing. */
+#define EXPECT_MEASURED "measured"
 
 /* results.json. results_new fills machine, version, start. results_add adds one verdict row with
  * its trials. */
@@ -88,9 +91,9 @@ struct results;
 struct verdict_row {
     const char *scenario, *variant, *component, *workload, *plan, *launcher, *gpu;
     int ranks;
-    const char
-        *expected; /* "reproduced", "clean", …, CLOSED_BY_FIX "STEP", or NULL: nothing expected */
-    double rate;   /* with expected reproduced: share of trials that must reproduce; 1: all */
+    const char *expected; /* "reproduced", "clean", …, CLOSED_BY_FIX "STEP", EXPECT_MEASURED, or
+                             NULL: nothing */
+    double rate;       /* with expected reproduced: share of trials that must reproduce; 1: all */
     const char *again; /* the command line that repeats it */
     const struct plan *plan_read;
     const struct gate *gate; /* of the component that a gate judges; else NULL */

@@ -138,6 +138,13 @@ static int judge_reproduced(const struct verdict_row *row, const struct counts *
     return c->reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
 }
 
+static int judge_measured(const struct counts *c) {
+    if (c->by_verdict[VERDICT_OTHER_FINDING])
+        return NOT_AS_EXPECTED;
+    int told = c->reproduced + c->by_verdict[VERDICT_CLEAN];
+    return c->n && told == c->n ? AS_EXPECTED : CANNOT_TELL;
+}
+
 /* The step of an expected closed-by-fix, or NULL. */
 static const char *closed_step(const struct verdict_row *row) {
     size_t n = strlen(CLOSED_BY_FIX);
@@ -151,6 +158,8 @@ static int judge(const struct verdict_row *row, const struct counts *c) {
         return judge_reproduced(row, c);
     if (row->expected && strcmp(row->expected, verdict_name(v)) == 0)
         return AS_EXPECTED;
+    if (row->expected && strcmp(row->expected, EXPECT_MEASURED) == 0)
+        return judge_measured(c);
     if (cannot_tell(v))
         return CANNOT_TELL;
     return !row->expected && v == VERDICT_CLEAN ? AS_EXPECTED : NOT_AS_EXPECTED;

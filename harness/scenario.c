@@ -344,7 +344,7 @@ static bool read_plan_workload(struct yaml_tree *t, yaml_node_t *v, void *into) 
 }
 
 static bool read_verdict(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    const char *name[VERDICT_CLEAN + 1];
+    const char *name[VERDICT_CLEAN + 2] = {[VERDICT_CLEAN + 1] = EXPECT_MEASURED};
     for (int i = 0; i <= VERDICT_CLEAN; i++)
         name[i] = verdict_name((enum verdict)i);
     return tree_text(t, v, into) && is_one_of(t, v, "verdict", *(char **)into, name, COUNT(name));
@@ -471,6 +471,7 @@ static bool read_plan(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value,
         {"expect", read_expects, 0, TREE_REQUIRED},
         {"signature", read_signature, IN_SCENARIO_PLAN(signature), TREE_OPTIONAL},
         {"default", tree_bool, IN_SCENARIO_PLAN(in_default), TREE_OPTIONAL},
+        {"trials", tree_positive, IN_SCENARIO_PLAN(trials), TREE_OPTIONAL},
         {"outcome", read_outcomes, IN_SCENARIO_PLAN(outcome), TREE_OPTIONAL},
         {0},
     };

@@ -49,6 +49,7 @@ struct scenario_plan {
     char *signature; /* a known id or a kind of finding; NULL: any known one */
     int ranks[SCENARIO_MAX_RANKS], n_ranks; /* instead of the workload's, if n_ranks > 0 */
     struct outcomes outcome;                /* instead of the workload's, if n > 0 */
+    int trials;                             /* instead of the scenario's, if > 0 */
     bool in_default;                        /* part of plain `holdpoint run SCENARIO` */
     int line, column;
 };
