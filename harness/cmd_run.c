@@ -171,6 +171,16 @@ static void component_file(const struct run *run, const char *program, char *pat
         snprintf(path, size, "%s", w.path);
 }
 
+/* The sanitizer that must be alive in every rank: the variant says it; of a user's own build, the
+ * one that its program was built with, so that nobody takes a silent sanitizer for a clean run. */
+static const char *sanitizer_of(const struct scenario_variant *v, const char *program) {
+    if (v->name || !program)
+        return v->sanitizer;
+    struct program p;
+    program_look(program, &p);
+    return program_sanitizer(&p);
+}
+
 /* ---- one row ---- */
 
 static int trials_of(const struct run *run, const struct scenario_plan *p) {
@@ -280,7 +290,7 @@ static void run_row(struct run *run, const struct scenario_variant *v,
                         .limit_ns = limit_of(run, w, ranks),
                         .stall_ns = run->o->stall_given ? run->o->stall_ns : run->s->stall_ns,
                         .needs_mark = w->needs_mark,
-                        .sanitizer = v->sanitizer,
+                        .sanitizer = sanitizer_of(v, argv[0]),
                         .component_file = file,
                         .outcome = outcome->of,
                         .n_outcomes = outcome->n,

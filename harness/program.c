@@ -270,29 +270,47 @@ static const Elf64_Shdr *section(const struct image *i, const Elf64_Ehdr *e, uin
                : NULL;
 }
 
-static bool defines_runtime(const struct image *i, const Elf64_Ehdr *e, const Elf64_Shdr *table) {
+/* The sanitizer whose runtime is defined here, by its name as -fsanitize= takes it; NULL: none. */
+static const char *defined_runtime(const struct image *i, const Elf64_Ehdr *e,
+                                   const Elf64_Shdr *table) {
     const Elf64_Shdr *names = section(i, e, table->sh_link);
     const Elf64_Sym *symbol = image_part(i, table->sh_offset, table->sh_size);
     const char *strings = names ? image_part(i, names->sh_offset, names->sh_size) : NULL;
     if (!symbol || !strings || names->sh_size == 0 || strings[names->sh_size - 1] != '\0')
-        return false;
+        return NULL;
     for (size_t n = 0; n < table->sh_size / sizeof *symbol; n++) {
         if (symbol[n].st_shndx == SHN_UNDEF || symbol[n].st_name >= names->sh_size)
             continue;
         const char *name = strings + symbol[n].st_name;
-        if (strcmp(name, "__asan_init") == 0 || strcmp(name, "__tsan_init") == 0)
-            return true;
+        if (strcmp(name, "__asan_init") == 0)
+            return "address";
+        if (strcmp(name, "__tsan_init") == 0)
+            return "thread";
     }
-    return false;
+    return NULL;
 }
 
-bool program_has_static_runtime(const struct program *p) {
+static const char *static_runtime(const struct program *p) {
     __attribute__((cleanup(image_close))) struct image i = image_open(p->path);
     const Elf64_Ehdr *e = i.bytes ? elf64_header(&i) : NULL;
     for (uint32_t n = 0; e && n < e->e_shnum; n++) {
         const Elf64_Shdr *s = section(&i, e, n);
-        if (s && s->sh_type == SHT_DYNSYM && defines_runtime(&i, e, s))
-            return true;
+        const char *found = s && s->sh_type == SHT_DYNSYM ? defined_runtime(&i, e, s) : NULL;
+        if (found)
+            return found;
     }
-    return false;
+    return NULL;
+}
+
+bool program_has_static_runtime(const struct program *p) {
+    return static_runtime(p) != NULL;
+}
+
+const char *program_sanitizer(const struct program *p) {
+    char path[PATH_MAX];
+    program_runtime(p, path, sizeof path);
+    const char *file = strrchr(path, '/');
+    if (!file)
+        return static_runtime(p);
+    return strstr(file, "asan") ? "address" : strstr(file, "tsan") ? "thread" : NULL;
 }

@@ -48,6 +48,10 @@ void program_runtime(const struct program *p, char *path, size_t size);
 /* True when a sanitizer's runtime is linked into the program itself: it accepts no second one. */
 bool program_has_static_runtime(const struct program *p);
 
+/* The sanitizer that the program was built with, "address" or "thread" as -fsanitize= takes it;
+ * NULL: neither. */
+const char *program_sanitizer(const struct program *p);
+
 /* Runtime that the component under test needs though the program does not: set by the launcher. */
 #define PROGRAM_ENV_RUNTIME "HOLDPOINT_RUNTIME"
 

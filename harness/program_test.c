@@ -90,6 +90,17 @@ static void privileges(void) {
     expect_kind("./setuid", PROGRAM_DYNAMIC, "setuid");
 }
 
+static void expect_sanitizer(const char *command, const char *sanitizer) {
+    struct program p;
+    program_look(command, &p);
+    const char *found = program_sanitizer(&p);
+    if (!found != !sanitizer || (found && strcmp(found, sanitizer) != 0)) {
+        printf("program: %s: sanitizer %s, expected %s\n", command, found ? found : "none",
+               sanitizer ? sanitizer : "none");
+        failures++;
+    }
+}
+
 static void runtimes(void) {
     run("gcc -fsanitize=address p.c -o asan 2> link.log && gcc -fsanitize=thread p.c -o tsan");
     run("echo 'int f(void) { return 1; }' > l.c && gcc -shared -fPIC -fsanitize=address l.c -o "
@@ -104,12 +115,18 @@ static void runtimes(void) {
     expect_runtime("./user", "libasan.so");
     expect_runtime("./static", "");
     expect_runtime("./script", "");
+    expect_sanitizer("./dynamic", NULL);
+    expect_sanitizer("./asan", "address");
+    expect_sanitizer("./tsan", "thread");
+    expect_sanitizer("./user", "address");
     if (system("clang --version > /dev/null 2>&1") != 0) {
         printf("program: skipped: clang's static runtime, as there is no clang\n");
         return;
     }
     struct program p;
-    run("clang -fsanitize=address p.c -o clang-asan");
+    run("clang -fsanitize=address p.c -o clang-asan && clang -fsanitize=thread p.c -o clang-tsan");
+    expect_sanitizer("./clang-asan", "address");
+    expect_sanitizer("./clang-tsan", "thread");
     expect_runtime("./clang-asan", "");
     program_look("./clang-asan", &p);
     if (!program_has_static_runtime(&p)) {

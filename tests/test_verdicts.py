@@ -113,6 +113,14 @@ def test_verdict_01_the_first_verdict_that_any_trial_has_counts(lab, tmp_path):
     assert r.rc == 1 and r.row["as_expected"] is False, r  # expect: reproduced wants it in every trial
 
 
+def test_verdict_02_a_given_component_built_with_a_sanitizer_must_have_it_alive(lab, tmp_path):
+    about = scenario(tmp_path / "built")
+    body = 'int main(void) { a(1); return 0; }'
+    for flags, sanitizer in (["-fsanitize=address"], "address"), ([], None):
+        r = lab.holdpoint.run(about, "--component", lab.program(body, *flags))
+        assert r.verdict == "clean" and r.trial["sanitizer"] == sanitizer, r
+
+
 def test_verdict_07_a_component_given_by_path_is_expected_clean(lab, tmp_path):
     faulty = lab.program("int main(void) { a(1); " + FREE_TWICE + " return 0; }")
     fixed = lab.program("int main(void) { a(1); return 0; }")
