@@ -58,133 +58,43 @@ static unsigned char *site_stub(uint16_t hook, const void *original) {
     return stub_of(n);
 }
 
-/* ---- which definition a slot leads to ---- */
+/* ---- slots ---- */
 
-static const void *address_of(const struct object *o, const ElfW(Sym) * s) {
-    const void *address = (const void *)(o->base + s->st_value);
-    if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC)
-        address = ((const void *(*)(void))(uintptr_t)address)();
-    return address;
-}
-
-/* The definition that the loader would find: first the objects loaded at start, in order, then the
- * object itself, then the others. Our own object is passed over. */
-static const struct object *definer(const struct object *user, const char *name) {
-    for (int round = 0; round < 3; round++) {
-        unsigned i = 0;
-        for (struct object *o; (o = objects_next(&i));) {
-            bool now = round == 0   ? o->at_start
-                       : round == 1 ? o == user
-                                    : !o->at_start && o != user;
-            if (now && !o->is_ours && object_symbol(o, name))
-                return o;
-        }
-    }
-    return NULL;
-}
-
-/* Where the slot leads now or would lead, when that is the function the hook means; NULL when it is
- * not. */
-static const void *target(const struct object *user, const struct board_hook *h, const char *name,
-                          uintptr_t value, bool unrelocated) {
-    const char *module = board_string(process->board, h->module);
-    const struct object *at = unrelocated ? NULL : objects_at(value);
-    /* A slot that leads into its own object is lazy, unless the object itself defines the function
-     * there. */
-    const ElfW(Sym) *own = at == user ? object_symbol(user, name) : NULL;
-    if (at && at != user && !at->is_ours)
-        return at->is_sanitizer || object_matches(at, module) ? (const void *)value : NULL;
-    if (own && user->base + own->st_value == value)
-        return object_matches(user, module) ? (const void *)value : NULL;
-    const struct object *o = definer(user, name);
-    if (!o || !(o->is_sanitizer || object_matches(o, module)))
-        return NULL;
-    if (unrelocated && !o->at_start &&
-        ELF64_ST_TYPE(object_symbol(o, name)->st_info) == STT_GNU_IFUNC)
-        return NULL; /* its resolver cannot run yet */
-    /* A hook of ours may stand first (pthread_create): keep it in the chain. */
-    return at && at->is_ours ? (const void *)value : address_of(o, object_symbol(o, name));
-}
-
-/* ---- patching ---- */
-
-static void write_word(const struct object *o, uintptr_t *slot, uintptr_t value) {
-    uintptr_t page = (uintptr_t)slot & ~(uintptr_t)4095;
-    uintptr_t length = ((uintptr_t)(slot + 1) - page + 4095) & ~(uintptr_t)4095;
-    bool read_only =
-        o->relro_low <= (uintptr_t)slot && (uintptr_t)slot < (o->relro_high & ~(uintptr_t)4095);
-    if (read_only && mprotect((void *)page, length, PROT_READ | PROT_WRITE)) {
-        process_problem("the kernel refuses to reopen read-only relocations (RELRO): some call: "
-                        "hooks are not bound");
-        return;
-    }
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    if (read_only)
-        mprotect((void *)page, length, PROT_READ);
-}
-
-/* The object has not been relocated: its relocation is turned into one whose resolver returns the
- * stub, which the loader treats alike under lazy and immediate binding. */
-static bool rewrite_relocation(const ElfW(Rela) * r, const struct object *o,
-                               const unsigned char *stub) {
-    ElfW(Rela) *entry = (ElfW(Rela) *)(uintptr_t)r;
-    uintptr_t page = (uintptr_t)entry & ~(uintptr_t)4095;
-    uintptr_t length = ((uintptr_t)(entry + 1) - page + 4095) & ~(uintptr_t)4095;
-    if (mprotect((void *)page, length, PROT_READ | PROT_WRITE)) {
-        process_problem(
-            "the kernel refuses to change a relocation of an object that is being loaded");
-        return false;
-    }
-    entry->r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE);
-    entry->r_addend = (int64_t)((uintptr_t)(stub + ARCH_STUB_BYTES) - o->base);
-    mprotect((void *)page, length, PROT_READ);
-    return true;
-}
-
-static void patch_slot(struct object *o, const ElfW(Rela) * r, const char *name) {
+/* The hook of the plan that means this slot, and the function behind it; BOARD_NONE: none does. */
+static uint16_t hook_of(const struct slot *s, const void **original) {
     const struct board *b = process->board;
-    uintptr_t *slot = (uintptr_t *)(o->base + r->r_offset);
     for (uint16_t h = 0; h < b->n_hooks; h++) {
         const char *from = board_string(b, b->hook[h].from);
         if (b->hook[h].id != HOOK_CALL || !idle_hook[h].points ||
-            strcmp(board_string(b, b->hook[h].function), name) ||
-            (*from && !object_matches(o, from)))
+            strcmp(board_string(b, b->hook[h].function), s->name) ||
+            (*from && !object_matches(s->object, from)))
             continue;
-        bool unrelocated = !o->at_start && *slot < o->base;
-        const void *original = target(o, &b->hook[h], name, *slot, unrelocated);
-        const unsigned char *stub = original ? site_stub(h, original) : NULL;
-        if (!stub)
-            continue;
-        if (unrelocated) {
-            if (!rewrite_relocation(r, o, stub))
-                continue;
-        } else {
-            write_word(o, slot, (uintptr_t)stub);
-        }
-        atomic_fetch_add(&process_slot()->bound[h], 1);
-        return;
+        const struct object *definer;
+        *original = slot_target(s, &definer);
+        if (*original &&
+            (definer->is_sanitizer || object_matches(definer, board_string(b, b->hook[h].module))))
+            return h;
     }
+    return BOARD_NONE;
 }
 
-static void patch_table(struct object *o, const struct object_tables *t, const ElfW(Rela) * r,
-                        size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        unsigned type = ELF64_R_TYPE(r[i].r_info);
-        uint32_t symbol = (uint32_t)ELF64_R_SYM(r[i].r_info);
-        if (symbol && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
-                       (type == R_X86_64_64 && r[i].r_addend == 0)))
-            patch_slot(o, &r[i], t->strings + t->symbols[symbol].st_name);
-    }
+static uint16_t looked_at; /* the hook of the last slot */
+
+static struct slot_end look(const struct slot *s) {
+    const void *original;
+    looked_at = hook_of(s, &original);
+    unsigned char *stub = looked_at == BOARD_NONE
+                              ? NULL
+                              : site_stub(looked_at, s->in_between ? s->in_between : original);
+    return stub ? (struct slot_end){stub, stub + ARCH_STUB_BYTES} : (struct slot_end){NULL, NULL};
 }
 
-void call_patch_object(struct object *o) {
-    struct object_tables t;
-    if (o->is_ours || o->is_sanitizer || glob_matches("ld-linux*", o->file))
-        return;
-    object_tables(o, &t);
-    patch_table(o, &t, t.plt, t.n_plt);
-    patch_table(o, &t, t.rela, t.n_rela);
+static void patched(const struct slot *s) {
+    (void)s;
+    atomic_fetch_add(&process_slot()->bound[looked_at], 1);
 }
+
+const struct slot_user call_slots = {look, patched};
 
 /* ---- a hooked call ---- */
 

@@ -1,10 +1,9 @@
 /* call:MODULE!FUNCTION: ways 2, by relocation slots. */
 #ifndef HOLDPOINT_CALL_H
 #define HOLDPOINT_CALL_H
-#include "objects.h"
-/* Patches the slots of one object, relocated already or not. Under the loader's lock. */
-void call_patch_object(struct object *o);
-/* Reserves memory for stubs; before the first call_patch_object. */
+#include "slots.h"
+extern const struct slot_user call_slots;
+/* Reserves memory for stubs; before the first slot is looked at. */
 void call_start(void);
 
 /* One way a function is reached: a hook of the plan and the definition that the slots would have
