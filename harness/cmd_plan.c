@@ -63,6 +63,9 @@ static void show(const struct plan *p) {
         show_point(p, i);
     for (int i = 0; i < p->n_faults; i++)
         printf("  fault  %s\n", p->fault[i].text);
+    if (p->heap.from)
+        printf("  heap   allocations of %s, %llu to %llu bytes\n", p->heap.from,
+               (unsigned long long)p->heap.low, (unsigned long long)p->heap.high);
     if (p->sweep.kind == SWEEP_OVER)
         printf("  sweep  %s over %d functions, one run each\n", p->point[p->sweep.point].name,
                p->sweep.n_functions);

@@ -235,6 +235,9 @@ bool plan_compile(const struct plan *p, double time_scale, struct board *b, stru
     b->scope_rank = p->scope_rank;
     b->heal = p->heal;
     b->detectors = p->detectors;
+    b->heap_from = string(&k, p->heap.from);
+    b->heap_low = p->heap.low;
+    b->heap_high = p->heap.high;
     b->follow = p->follow;
     b->follow_program = string(&k, p->follow_program);
     b->plan_name = string(&k, p->name);

@@ -703,16 +703,16 @@ static bool read_ranks(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 static bool read_detector(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    static const char *const name[] = {"asan", "tsan", "frames", "locks", "deadlock"};
-    static const unsigned bit[] = {DETECT_ASAN, DETECT_TSAN, DETECT_FRAMES, DETECT_LOCKS,
-                                   DETECT_DEADLOCK};
-    static const char *const later[] = {"heap", "handles"};
+    static const char *const name[] = {"asan", "tsan", "frames", "locks", "deadlock", "heap"};
+    static const unsigned bit[] = {DETECT_ASAN,  DETECT_TSAN,     DETECT_FRAMES,
+                                   DETECT_LOCKS, DETECT_DEADLOCK, DETECT_HEAP};
+    static const char *const later[] = {"handles"};
     const char *text = tree_scalar(t, v, "a detector");
     for (size_t i = 0; text && i < COUNT(later); i++)
         if (strcmp(text, later[i]) == 0)
             return tree_complain(t, v,
                                  "the detector '%s' is not in this version; there is asan, "
-                                 "tsan, frames, locks and deadlock",
+                                 "tsan, frames, locks, deadlock and heap",
                                  text);
     int detector = text ? one_of(t, v, "detector", name, COUNT(name)) : -1;
     if (detector >= 0)
@@ -722,6 +722,39 @@ static bool read_detector(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_detectors(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return tree_list(t, v, "detect", read_detector, into);
+}
+
+/* "136", or "100..200". */
+static bool read_sizes(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    struct plan_heap *heap = into;
+    const char *text = tree_scalar(t, v, "size");
+    const char *dots = text ? strstr(text, "..") : NULL;
+    AUTO_TEXT first = text ? copy_part(text, dots ? (size_t)(dots - text) : strlen(text)) : NULL;
+    int64_t low, high;
+    if (!text)
+        return false;
+    if (!number_from_text(first, &low) || !number_from_text(dots ? dots + 2 : first, &high) ||
+        low < 1 || high < low || high > BOARD_MOST_GUARDED_BYTES)
+        return tree_complain(t, v,
+                             "size: takes a number of bytes, or the least and the most "
+                             "(`100..200`), from 1 to %d, not '%.40s'",
+                             BOARD_MOST_GUARDED_BYTES, text);
+    heap->low = (uint64_t)low;
+    heap->high = (uint64_t)high;
+    return true;
+}
+
+static bool read_heap(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    static const struct tree_key keys[] = {
+        {"from", tree_text, offsetof(struct plan_heap, from), TREE_REQUIRED},
+        {"size", read_sizes, 0, TREE_REQUIRED},
+        {0},
+    };
+    static const struct tree_schema schema = {"heap", keys, NULL};
+    struct plan_heap *heap = into;
+    heap->line = tree_line(v);
+    heap->column = tree_column(v);
+    return tree_mapping(t, v, &schema, heap);
 }
 
 static bool read_follow(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -811,6 +844,7 @@ static const struct tree_key plan_keys[] = {
     {"faults", read_faults, 0, TREE_OPTIONAL},
     {"timeout", tree_duration, IN_PLAN(timeout_ns), TREE_OPTIONAL},
     {"detect", read_detectors, IN_PLAN(detectors), TREE_OPTIONAL},
+    {"heap", read_heap, IN_PLAN(heap), TREE_OPTIONAL},
     {"follow", read_follow, 0, TREE_OPTIONAL},
     {"env", read_env, 0, TREE_OPTIONAL},
     {"sweep", read_sweep, IN_PLAN(sweep), TREE_OPTIONAL},
@@ -868,5 +902,6 @@ void plan_free(struct plan *p) {
     free(p->file);
     free(p->name);
     free(p->follow_program);
+    free(p->heap.from);
     free(p);
 }

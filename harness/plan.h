@@ -83,6 +83,12 @@ struct plan_sweep {
     int line, column;
 };
 
+struct plan_heap {
+    char *from;         /* glob of the allocating module; NULL: not given */
+    uint64_t low, high; /* bytes, both inclusive */
+    int line, column;
+};
+
 struct plan {
     char *file, *name;
     uint64_t hash; /* FNV-1a 64 of the file's bytes; of the element too when the plan is one */
@@ -91,6 +97,7 @@ struct plan {
     int ranks[BOARD_MAX_RANKS], n_ranks_listed; /* `ranks:` of scope rank */
     uint64_t timeout_ns;                        /* unscaled; default 5 s */
     unsigned detectors;                         /* enum detector bits */
+    struct plan_heap heap;                      /* what detector `heap` guards */
     enum follow_policy follow;
     char *follow_program;
     struct plan_point point[BOARD_MAX_POINTS];

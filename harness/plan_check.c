@@ -519,6 +519,18 @@ static void check_heal(struct check *k) {
     refuse(k, 0, 0, "heal: drops what the detector `frames` finds: add `detect: [frames]`");
 }
 
+/* The detector and what it guards belong together. */
+static void check_guard(struct check *k) {
+    const struct plan_heap *heap = &k->plan->heap;
+    bool asked = k->plan->detectors & DETECT_HEAP;
+    if (asked && !heap->from)
+        refuse(k, 0, 0,
+               "detect: heap guards the allocations of one module and size: add "
+               "`heap: {from: MODULE, size: BYTES}` (from: PROGRAM is the program itself)");
+    if (!asked && heap->from)
+        REFUSE_AT(k, heap, "heap: says what the detector `heap` guards: add `detect: [heap]`");
+}
+
 bool plan_check(const struct plan *p, int n_ranks, const char *program, struct complaints *c) {
     struct check k = {p, n_ranks, c, true};
     for (int i = 0; i < p->n_points; i++)
@@ -537,6 +549,7 @@ bool plan_check(const struct plan *p, int n_ranks, const char *program, struct c
         check_sweep_of_fault(&k);
     check_ranks_listed(&k);
     check_heal(&k);
+    check_guard(&k);
     check_size(&k);
     if (program)
         check_program(&k, program);
@@ -595,5 +608,11 @@ void plan_doubts(const struct plan *p, const char *program, struct complaints *c
             doubt_swept(p, closure, program, c);
         else if (p->point[i].hook == HOOK_CALL)
             doubt_function(p, &p->point[i], closure, program, c);
+    if (closure && p->heap.from && strcmp(p->heap.from, "PROGRAM") != 0 &&
+        !closure_has_module(closure, p->heap.from))
+        complain(c, p->file, p->heap.line, p->heap.column,
+                 "warning: heap: %s needs no module '%s'; it must load one while it runs, or "
+                 "nothing is guarded",
+                 program, p->heap.from);
     closure_free(closure);
 }

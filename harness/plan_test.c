@@ -47,7 +47,8 @@ static const char everything[] =
     "  - {at: outer, do: signal, signal: TERM}\n"
     "  - {at: outer, do: stop}\n"
     "timeout: 300ms\n"
-    "detect: [asan, tsan, frames, locks]\n"
+    "detect: [asan, tsan, frames, locks, heap]\n"
+    "heap: {from: libfoo.so*, size: 0x80..200}\n"
     "follow: train*\n"
     "env: {all: {A: b c}, 0: {D: ''}}\n";
 
@@ -110,7 +111,10 @@ static void test_everything(void) {
               p->ranks[0] == 1 && p->ranks[1] == 0,
           "scope");
     CHECK(p->timeout_ns == 300000000, "timeout");
-    CHECK(p->detectors == (DETECT_ASAN | DETECT_TSAN | DETECT_FRAMES | DETECT_LOCKS), "detectors");
+    CHECK(p->detectors == (DETECT_ASAN | DETECT_TSAN | DETECT_FRAMES | DETECT_LOCKS | DETECT_HEAP),
+          "detectors");
+    CHECK(strcmp(p->heap.from, "libfoo.so*") == 0 && p->heap.low == 128 && p->heap.high == 200,
+          "heap");
     CHECK(p->follow == FOLLOW_PROGRAM && strcmp(p->follow_program, "train*") == 0, "follow");
     CHECK(p->n_env == 2 && p->env[0].rank == -1 && strcmp(p->env[0].assignment, "A=b c") == 0 &&
               p->env[1].rank == 0 && strcmp(p->env[1].assignment, "D=") == 0,
@@ -266,7 +270,10 @@ static const struct {
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, prob: 2, seed: 1}]\n",
      "'2' is not a number from 0 to 1"},
     {"plan: a\ntimeout: 5\n", ":2:10: '5' is no duration"},
-    {"plan: a\ndetect: [asan, heap]\n", ":2:16: the detector 'heap' is not in this version"},
+    {"plan: a\nheap: {from: x, size: 5..4}\n", ":2:23: size: takes a number of bytes, or"},
+    {"plan: a\nheap: {from: x, size: 16777217}\n", "from 1 to 16777216, not '16777217'"},
+    {"plan: a\nheap: {from: x, size: 1..}\n", "not '1..'"},
+    {"plan: a\nheap: {size: 1}\n", "from"},
     {"plan: a\ndetect: [deadlock, handles]\n", "'handles' is not in this version"},
     {"plan: a\ndetect: [asna]\n", "unknown detector 'asna'; did you mean asan"},
     {"plan: a\ndetect: asan\n", "detect must be a list"},

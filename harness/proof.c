@@ -30,17 +30,19 @@ static void check_ending(const struct record *e, struct sentences *s) {
 }
 
 static void check_tables(const struct board *b, struct sentences *s) {
-    static const char *const tables[] = {"process slots",
-                                         "modules",
-                                         "findings",
-                                         "trampolines",
-                                         "return probes",
-                                         "threads",
-                                         "code ranges",
-                                         "callbacks",
-                                         "rings of events",
-                                         "sleepers",
-                                         "locks and threads that use them"};
+    static const char *const tables[] = {
+        "process slots",
+        "modules",
+        "findings",
+        "trampolines",
+        "return probes",
+        "threads",
+        "code ranges",
+        "callbacks",
+        "rings of events",
+        "sleepers",
+        "locks and threads that use them",
+        "blocks that detector `heap` guards (give `heap:` a narrower `size:` or `from:`)"};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))
@@ -108,14 +110,16 @@ static unsigned wanted_detectors(const struct record *e) {
 
 static void check_detectors(const struct record *e, struct sentences *s) {
     static const char *const names[] = {"AddressSanitizer (asan)", "ThreadSanitizer (tsan)",
-                                        "the detector `frames`", "the detector `locks`",
-                                        "the detector `deadlock`"};
+                                        "the detector `frames`",   "the detector `locks`",
+                                        "the detector `deadlock`", "the detector `heap`"};
     unsigned wanted = wanted_detectors(e);
     for (uint32_t i = 0; i < e->board->n_slots; i++) {
         const struct board_slot *slot = &board_slots(e->board)[i];
         unsigned lacking = wanted & ~atomic_load(&slot->live_detectors);
         if (!slot_checked_in(slot) || slot_is_shell(slot))
             continue;
+        if (slot_heap(e->board, slot)) /* the guard lives, or a sanitizer takes its place */
+            lacking &= ~(unsigned)DETECT_HEAP;
         for (unsigned d = 0; d < sizeof names / sizeof *names; d++)
             if (lacking & (1u << d))
                 say(s,
@@ -263,6 +267,28 @@ static void check_hooks(const struct board *b, struct sentences *s) {
         else
             say(s, "%s: what it hooks was not there in any process", name);
     }
+}
+
+/* A guard that guarded nothing proves nothing. */
+static void check_guarded(const struct board *b, struct sentences *s) {
+    bool looked = false;
+    unsigned slots = 0;
+    for (uint32_t i = 0; i < b->n_slots; i++) {
+        const struct board_slot *slot = &board_slots(b)[i];
+        const char *by = slot_checked_in(slot) ? slot_heap(b, slot) : NULL;
+        if (by && (strcmp(by, "guard") != 0 || atomic_load(&slot->guarded)))
+            return;
+        looked |= by != NULL;
+        slots += atomic_load(&slot->heap_slots);
+    }
+    if (!looked)
+        return;
+    AUTO_TEXT most = b->heap_high > b->heap_low
+                         ? format_text(" to %llu", (unsigned long long)b->heap_high)
+                         : copy_text("");
+    say(s, "detector `heap` guarded nothing: no module '%s' allocated %llu%s bytes%s",
+        text_at(b, b->heap_from), (unsigned long long)b->heap_low, most,
+        slots ? "" : ", and none was there that allocates at all: check `from:`");
 }
 
 static void check_unfired(const struct board *b, struct sentences *s) {
@@ -494,6 +520,7 @@ void proof_make(const struct record *e, struct proof *p) {
     check_problems(e, &p->errors);
     check_ranks(e, &p->missing);
     check_hooks(e->board, &p->missing);
+    check_guarded(e->board, &p->missing);
     check_unfired(e->board, &p->missing);
     check_steps(e->board, &p->missing);
     p->exercised = p->missing.n == 0;

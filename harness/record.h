@@ -46,6 +46,9 @@ bool slot_is_shell(const struct board_slot *s);
 int slot_exit(const struct board_slot *s);
 /* The signal that ended the process, or 0. */
 int slot_signal(const struct board_slot *s);
+/* What looks at the process's heap: "guard", or the sanitizer that is active in it, which takes the
+ * place of detector `heap`; NULL: neither. */
+const char *slot_heap(const struct board *b, const struct board_slot *s);
 /* The process that `rank` was started as, or NULL. */
 const struct board_slot *rank_slot(const struct board *b, int rank);
 /* How the rank ended: of the process that it was started as. */
@@ -65,7 +68,7 @@ char *module_build_id(const struct board_module *m);
 bool module_is_component(const struct record *e, const struct board_module *m);
 const char *role_text(uint32_t role);
 
-enum { DETECTORS = 5 };
+enum { DETECTORS = 6 };
 extern const char *const detector_texts[DETECTORS]; /* by the bit's number */
 
 /* The number after `prefix` at the start of a file's name ("rank.3.err", "rank.": 3), and what

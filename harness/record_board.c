@@ -9,7 +9,8 @@
 #include "record.h"
 #include "hook_names.h"
 
-const char *const detector_texts[DETECTORS] = {"asan", "tsan", "frames", "locks", "deadlock"};
+const char *const detector_texts[DETECTORS] = {"asan",  "tsan",     "frames",
+                                               "locks", "deadlock", "heap"};
 
 void say(struct sentences *s, const char *format, ...) {
     va_list arguments;
@@ -59,6 +60,16 @@ int slot_exit(const struct board_slot *s) {
 int slot_signal(const struct board_slot *s) {
     int code = slot_exit(s);
     return atomic_load(&s->state) == SLOT_GONE && code > 128 && code <= 128 + 64 ? code - 128 : 0;
+}
+
+const char *slot_heap(const struct board *b, const struct board_slot *s) {
+    unsigned live = atomic_load(&s->live_detectors);
+    if (!(b->detectors & DETECT_HEAP))
+        return NULL;
+    return live & DETECT_ASAN   ? "asan"
+           : live & DETECT_TSAN ? "tsan"
+           : live & DETECT_HEAP ? "guard"
+                                : NULL;
 }
 
 const struct board_slot *rank_slot(const struct board *b, int rank) {

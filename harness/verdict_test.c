@@ -315,6 +315,33 @@ static void component_not_mapped(struct made *m) {
 static void no_live_detector(struct made *m) {
     slot(m, 1)->live_detectors = DETECT_ASAN;
 }
+/* Detector `heap` asked for, alive in both ranks, and of use in the second. */
+static void heap_guarded(struct made *m) {
+    m->board->detectors |= DETECT_HEAP;
+    m->board->heap_low = m->board->heap_high = 136;
+    m->board->heap_from = string(m->board, "libx.so");
+    for (uint16_t r = 0; r < 2; r++)
+        slot(m, r)->live_detectors = DETECT_FRAMES | DETECT_HEAP;
+    slot(m, 1)->heap_slots = 2;
+    slot(m, 1)->guarded = 3;
+}
+static void heap_guarded_nothing(struct made *m) {
+    heap_guarded(m);
+    slot(m, 1)->guarded = 0;
+}
+static void heap_without_slots(struct made *m) {
+    heap_guarded_nothing(m);
+    slot(m, 1)->heap_slots = 0;
+}
+static void heap_of_a_sanitizer(struct made *m) {
+    heap_guarded_nothing(m);
+    for (uint16_t r = 0; r < 2; r++)
+        slot(m, r)->live_detectors = DETECT_FRAMES | DETECT_ASAN;
+}
+static void heap_not_live(struct made *m) {
+    heap_guarded(m);
+    slot(m, 0)->live_detectors = DETECT_FRAMES;
+}
 static void sanitizer_not_live(struct made *m) {
     m->trial.sanitizer = "thread";
 }
@@ -493,6 +520,14 @@ static const struct {
     {"the component is not mapped", component_not_mapped, VERDICT_NOT_EXERCISED,
      "rank 1 never mapped the component /opt/libx.so"},
     /* error */
+    {"a guard of the heap", heap_guarded, VERDICT_CLEAN, ""},
+    {"a guard that guarded nothing", heap_guarded_nothing, VERDICT_NOT_EXERCISED,
+     "no module 'libx.so' allocated 136 bytes"},
+    {"a guard of a module that was not there", heap_without_slots, VERDICT_NOT_EXERCISED,
+     "check `from:`"},
+    {"a sanitizer in the guard's place", heap_of_a_sanitizer, VERDICT_CLEAN, ""},
+    {"a guard that is not alive", heap_not_live, VERDICT_ERROR,
+     "the detector `heap` was asked for"},
     {"clean without a live detector", no_live_detector, VERDICT_ERROR,
      "the detector `frames` was asked for and is not alive in rank 1"},
     {"a sanitizer that is not live", sanitizer_not_live, VERDICT_ERROR, "ThreadSanitizer"},

@@ -1,6 +1,7 @@
 /* Live tests of detectors. In the constructor, or in a fork child that was let in. */
 #include "detectors.h"
 #include "frames.h"
+#include "heap_calls.h"
 #include "lock_misuse.h"
 #include "process.h"
 
@@ -40,5 +41,7 @@ void detectors_start(void) {
         live |= DETECT_LOCKS;
     if ((wanted & DETECT_DEADLOCK) && lock_table_self_test())
         live |= DETECT_DEADLOCK;
+    if ((wanted & DETECT_HEAP) && heap_calls_self_test())
+        live |= DETECT_HEAP;
     atomic_fetch_or(&process_slot()->live_detectors, live);
 }

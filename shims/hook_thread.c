@@ -1,6 +1,7 @@
 /* Hooks thread.start and thread.exit: pthread_create before the original, its start routine wrapped
  * (ways 1, 4). pthread_join, so that the lock table knows who waits for whose end. */
 #include "engine.h"
+#include "fault_signals.h"
 #include "lock_table.h"
 #include "original.h"
 #include "process.h"
@@ -17,6 +18,7 @@ struct start {
     _Atomic uint32_t taken;
     void *(*routine)(void *);
     void *argument;
+    uint32_t blocked; /* of the fault signals, by its creator */
 };
 enum { MAX_STARTING = 256 };
 static struct start starting[MAX_STARTING];
@@ -29,6 +31,7 @@ static struct start *take_start(void *(*routine)(void *), void *argument) {
             continue;
         starting[i].routine = routine;
         starting[i].argument = argument;
+        starting[i].blocked = fault_signals_blocked();
         return &starting[i];
     }
     process_table_full(TABLE_THREADS);
@@ -55,6 +58,7 @@ static void *run(void *data) {
     struct start *s = data;
     void *(*routine)(void *) = s->routine;
     void *argument = s->argument, *result;
+    fault_signals_inherit(s->blocked);
     atomic_store(&s->taken, 0);
     pthread_cleanup_push(thread_ends, (void *)(uintptr_t)routine);
     arrive(HOOK_THREAD_START, routine);

@@ -2,7 +2,6 @@
  * thread, also in signal handlers. */
 #include "lock_misuse.h"
 #include "findings.h"
-#include "objects.h"
 #include "process.h"
 #include "thread.h"
 #include "unwind_stack.h"
@@ -67,35 +66,10 @@ static bool is_locked(const void *lock, enum lock_kind kind) {
 
 /* ---- findings ---- */
 
-/* Each misuse once for each place: a loop must not fill the board. */
-static bool is_new(const char *what, const uint64_t *pc) {
-    static _Atomic uint64_t reported[64];
-    uint64_t hash = (uint64_t)(uintptr_t)what;
-    for (int i = 0; i < 3 && pc[i]; i++)
-        hash = (hash ^ pc[i]) * 0x100000001b3u;
-    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
-        uint64_t nothing = 0;
-        if (atomic_compare_exchange_strong(&reported[i], &nothing, hash))
-            return true;
-        if (nothing == hash)
-            return false;
-    }
-    return true;
-}
-
-static void add_stack(struct board_finding *f, enum stack_role role, const uint64_t *pc) {
-    struct board_frame frame[BOARD_LOCK_FRAMES];
-    uint32_t n = 0;
-    for (; n < BOARD_LOCK_FRAMES && pc[n]; n++)
-        frame[n] = objects_frame((const void *)(uintptr_t)pc[n]);
-    if (n)
-        finding_stack(f, role, frame, n);
-}
-
-/* `what`: "is %s", said of the lock. `acquired`, `destroyed`: NULL where there is none. */
+/* `what` is said of the lock. `acquired`, `other` (a stack in `role`): NULL where there is none. */
 static void report(enum finding_kind kind, const char *what, const void *lock,
                    enum lock_kind lock_kind, board_party owner, const struct board_held *acquired,
-                   const struct board_destroyed *destroyed) {
+                   enum stack_role role, const uint64_t *other) {
     uint64_t use[BOARD_LOCK_FRAMES];
     test.seen = true;
     if (test.on)
@@ -103,7 +77,7 @@ static void report(enum finding_kind kind, const char *what, const void *lock,
     thread_self.in_locks++;
     unwind_addresses(use, BOARD_LOCK_FRAMES);
     thread_self.in_locks--;
-    struct board_finding *f = is_new(what, use) ? finding_begin(kind) : NULL;
+    struct board_finding *f = finding_is_new(what, use) ? finding_begin(kind) : NULL;
     if (!f)
         return;
     char who[64] = "";
@@ -112,11 +86,11 @@ static void report(enum finding_kind kind, const char *what, const void *lock,
     snprintf(f->note, sizeof f->note, "the %s at 0x%lx %s%s", board_lock_name(lock_kind),
              (unsigned long)(uintptr_t)lock, what, who);
     f->address = (uint64_t)(uintptr_t)lock;
-    add_stack(f, STACK_USE, use);
+    finding_addresses(f, STACK_USE, use, BOARD_LOCK_FRAMES);
     if (acquired)
-        add_stack(f, STACK_ACQUISITION, acquired->pc);
-    if (destroyed)
-        add_stack(f, STACK_DESTROY, destroyed->pc);
+        finding_addresses(f, STACK_ACQUISITION, acquired->pc, BOARD_LOCK_FRAMES);
+    if (other)
+        finding_addresses(f, role, other, BOARD_LOCK_FRAMES);
     finding_end(f);
 }
 
@@ -149,8 +123,36 @@ static bool is_destroyed(const void *lock, enum lock_kind kind) {
 static bool reported_destroyed(const char *what, const void *lock, enum lock_kind kind) {
     if (!is_destroyed(lock, kind))
         return false;
-    report(FINDING_LOCK_MISUSE, what, lock, kind, 0, NULL, destroyed_entry(lock));
+    const struct board_destroyed *d = destroyed_entry(lock);
+    report(FINDING_LOCK_MISUSE, what, lock, kind, 0, NULL, STACK_DESTROY, d ? d->pc : NULL);
     return true;
+}
+
+/* ---- freed locks ---- */
+
+/* Those that were owned when their memory was freed, until a later one with the same hash. */
+static struct freed_lock {
+    _Atomic uint64_t address; /* written last */
+    uint64_t pc[BOARD_LOCK_FRAMES];
+} freed_lock[64];
+
+static struct freed_lock *freed_place(const void *lock) {
+    uint64_t hash = (uint64_t)(uintptr_t)lock * 0x9e3779b97f4a7c15u;
+    return &freed_lock[(hash >> 32) % (sizeof freed_lock / sizeof *freed_lock)];
+}
+
+static const struct freed_lock *freed_entry(const void *lock) {
+    const struct freed_lock *f = freed_place(lock);
+    return atomic_load(&f->address) == (uint64_t)(uintptr_t)lock ? f : NULL;
+}
+
+static void remember_freed(const void *lock) {
+    struct freed_lock *f = freed_place(lock);
+    atomic_store(&f->address, 0);
+    thread_self.in_locks++;
+    unwind_addresses(f->pc, BOARD_LOCK_FRAMES);
+    thread_self.in_locks--;
+    atomic_store(&f->address, (uint64_t)(uintptr_t)lock);
 }
 
 /* ---- the rules ---- */
@@ -172,7 +174,7 @@ void lock_misuse_asks(const void *lock, enum lock_kind kind, enum lock_waiting w
     bool spin = kind == LOCK_SPIN;
     if (again || upgrade || spin)
         report(FINDING_DEADLOCK, "is asked for by the thread that owns it: it will wait for ever",
-               lock, kind, 0, mine, NULL);
+               lock, kind, 0, mine, STACK_DESTROY, NULL);
 }
 
 /* All who read the rwlock are known, and this thread is none of them. */
@@ -183,9 +185,15 @@ static bool only_others_read(const void *lock, board_party *owner, struct board_
 }
 
 void lock_misuse_releases(const void *lock, enum lock_kind kind) {
+    struct board_held *mine = is_on() ? lock_table_own(lock) : NULL, *theirs;
+    if (mine && atomic_load(&mine->freed)) {
+        const struct freed_lock *f = freed_entry(lock);
+        report(FINDING_LOCK_MISUSE, "is released after its memory was freed", lock,
+               (enum lock_kind)mine->kind, 0, mine, STACK_FREE, f ? f->pc : NULL);
+        return;
+    }
     if (!is_on() || reported_destroyed("is released after it was destroyed", lock, kind))
         return;
-    struct board_held *mine = lock_table_own(lock), *theirs;
     board_party owner = 0;
     uint32_t in_lock = owner_in(lock, kind);
     if (mine) {
@@ -194,18 +202,19 @@ void lock_misuse_releases(const void *lock, enum lock_kind kind) {
             report(FINDING_LOCK_MISUSE,
                    "is released, but does not name its owner any more: its memory was freed or "
                    "overwritten while it was owned",
-                   lock, kind, 0, mine, NULL);
+                   lock, kind, 0, mine, STACK_DESTROY, NULL);
         return;
     }
     if (!is_locked(lock, kind)) {
-        report(FINDING_LOCK_MISUSE, "is released, but nobody owns it", lock, kind, 0, NULL, NULL);
+        report(FINDING_LOCK_MISUSE, "is released, but nobody owns it", lock, kind, 0, NULL,
+               STACK_DESTROY, NULL);
         return;
     }
     theirs = lock_table_owner(lock, true, &owner, NULL);
     bool stranger = theirs && in_lock && in_lock != thread_id();
     if (stranger || (is_rwlock(kind) && only_others_read(lock, &owner, &theirs)))
         report(FINDING_LOCK_MISUSE, "is released by a thread that does not own it", lock, kind,
-               owner, theirs, NULL);
+               owner, theirs, STACK_DESTROY, NULL);
 }
 
 void lock_misuse_destroys(const void *lock, enum lock_kind kind) {
@@ -215,7 +224,29 @@ void lock_misuse_destroys(const void *lock, enum lock_kind kind) {
     struct board_held *held = lock_table_owner(lock, false, &owner, NULL);
     if (is_locked(lock, kind) && (held || kind != LOCK_SPIN))
         report(FINDING_LOCK_MISUSE, "is destroyed while it is owned", lock,
-               held ? (enum lock_kind)held->kind : kind, owner, held, NULL);
+               held ? (enum lock_kind)held->kind : kind, owner, held, STACK_DESTROY, NULL);
+}
+
+bool lock_misuse_looks_at_frees(void) {
+    return is_on();
+}
+
+void lock_misuse_frees(const void *block, size_t bytes) {
+    struct lock_inside in;
+    while (lock_table_inside(block, bytes, false, &in)) {
+        const void *lock = (const void *)(uintptr_t)in.address;
+        if (!is_locked(lock, in.kind)) { /* it was released without our knowing */
+            atomic_store(&in.held->address, 0);
+            continue;
+        }
+        atomic_store(&in.held->freed, 1);
+        remember_freed(lock);
+        report(FINDING_LOCK_MISUSE, "is freed while it is owned", lock, in.kind, in.party, in.held,
+               STACK_FREE, NULL);
+    }
+    if (lock_table_inside(block, bytes, true, &in))
+        report(FINDING_LOCK_MISUSE, "is freed while a thread asks for it",
+               (const void *)(uintptr_t)in.address, in.kind, 0, NULL, STACK_FREE, NULL);
 }
 
 void lock_misuse_destroyed(void *lock, enum lock_kind kind) {

@@ -22,6 +22,11 @@ void lock_misuse_destroys(const void *lock, enum lock_kind kind);
 void lock_misuse_destroyed(void *lock, enum lock_kind kind);
 void lock_misuse_begins(const void *lock);
 
+/* A block of the heap is about to be freed, the allocator's bytes of it: a lock in it is owned or
+ * waited for. Called for every free, when it has anything to look for. */
+bool lock_misuse_looks_at_frees(void);
+void lock_misuse_frees(const void *block, size_t bytes);
+
 /* The live test: a private mutex is destroyed while it is owned, and that must be seen. */
 bool lock_misuse_self_test(void);
 

@@ -13,10 +13,15 @@
 
 uint32_t lock_interest_bits;
 
+/* Entries that threads of this process took once: most are other ranks', in a large job. */
+enum { MOST_ENTRIES = 8 * BOARD_MAX_RANKS };
+static _Atomic uint64_t taken[MOST_ENTRIES / 64];
+
 static void forget_thread(struct board_thread *e) {
     atomic_store(&e->wait.address, 0);
     for (int i = 0; i < BOARD_HELD_LOCKS; i++)
         atomic_store(&e->held[i].address, 0);
+    atomic_store(&e->n_used, 0);
     atomic_store(&e->party, 0);
 }
 
@@ -48,6 +53,7 @@ static struct board_thread *take_free(board_party me) {
         if (!atomic_load_explicit(&e->party, memory_order_relaxed) &&
             atomic_compare_exchange_strong(&e->party, &nobody, me)) {
             e->self = (uint64_t)pthread_self();
+            atomic_fetch_or(&taken[i / 64], (uint64_t)1 << (i % 64));
             return e;
         }
     }
@@ -107,17 +113,21 @@ static struct board_held *find(struct board_thread *e, uint64_t address) {
 static void own(struct board_thread *e, const struct lock_call *c, const void *lock,
                 enum lock_kind kind) {
     struct board_held *h = find(e, (uint64_t)(uintptr_t)lock);
-    if (h) {
+    bool again = h && !atomic_load_explicit(&h->freed, memory_order_relaxed);
+    if (again) {
         h->depth++;
         return;
     }
-    h = find(e, 0);
+    h = h ? h : find(e, 0);
     if (!h) {
         process_table_full(TABLE_LOCKS);
         return;
     }
     h->kind = (uint32_t)kind;
     h->depth = 1;
+    atomic_store_explicit(&h->freed, 0, memory_order_relaxed);
+    if ((uint32_t)(h - e->held) >= atomic_load_explicit(&e->n_used, memory_order_relaxed))
+        atomic_store(&e->n_used, (uint32_t)(h - e->held) + 1);
     memcpy(h->pc, c->pc, sizeof h->pc);
     atomic_store_explicit(&h->address, (uint64_t)(uintptr_t)lock, memory_order_release);
 }
@@ -267,6 +277,48 @@ void lock_table_woke(struct lock_call *c, bool mutex_is_back) {
     end_wait(c);
     if (c->released && mutex_is_back)
         own(c->thread, c, c->mutex, c->mutex_kind);
+}
+
+/* ---- what lies in memory that is about to be freed ---- */
+
+static bool owned_inside(struct board_thread *e, uint64_t low, uint64_t bytes,
+                         struct lock_inside *found) {
+    uint32_t n = atomic_load_explicit(&e->n_used, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++) {
+        struct board_held *h = &e->held[i];
+        uint64_t address = atomic_load_explicit(&h->address, memory_order_acquire);
+        if (address - low >= bytes || atomic_load_explicit(&h->freed, memory_order_relaxed))
+            continue;
+        *found = (struct lock_inside){address, (enum lock_kind)h->kind, e->party, h};
+        return true;
+    }
+    return false;
+}
+
+static bool asked_inside(struct board_thread *e, uint64_t low, uint64_t bytes,
+                         struct lock_inside *found) {
+    uint64_t address = atomic_load_explicit(&e->wait.address, memory_order_acquire);
+    /* A condition variable may be destroyed while those whom it woke are on their way. */
+    if (address - low >= bytes || e->wait.kind >= LOCK_CONDITION)
+        return false;
+    *found = (struct lock_inside){address, (enum lock_kind)e->wait.kind, e->party, NULL};
+    return true;
+}
+
+bool lock_table_inside(const void *from, size_t bytes, bool asked, struct lock_inside *found) {
+    const struct board *b = process->board;
+    bool (*look)(struct board_thread *, uint64_t, uint64_t, struct lock_inside *) =
+        asked ? asked_inside : owned_inside;
+    for (uint32_t word = 0; word * 64 < b->n_threads; word++)
+        for (uint64_t left = atomic_load_explicit(&taken[word], memory_order_relaxed); left;
+             left &= left - 1) {
+            struct board_thread *e = &board_threads(b)[word * 64 + (uint32_t)__builtin_ctzll(left)];
+            board_party party = atomic_load_explicit(&e->party, memory_order_relaxed);
+            if (party && board_party_slot(party) == process->slot &&
+                look(e, (uint64_t)(uintptr_t)from, bytes, found))
+                return true;
+        }
+    return false;
 }
 
 bool lock_table_self_test(void) {

@@ -55,6 +55,15 @@ struct board_held *lock_table_own(const void *lock);
 /* An owner of the lock in this process and its entry; `but_me`: another thread than this. NULL: the
  * table knows none. `n`: how many there are, may be NULL. */
 struct board_held *lock_table_owner(const void *lock, bool but_me, board_party *owner, uint32_t *n);
+/* A lock in these bytes that a thread of this process owns, those whose memory was freed before
+ * left out; or else (`asked`) one that a thread asks for. Cheap while nobody owns much. */
+struct lock_inside {
+    uint64_t address;
+    enum lock_kind kind;
+    board_party party;
+    struct board_held *held; /* NULL: it is asked for */
+};
+bool lock_table_inside(const void *from, size_t bytes, bool asked, struct lock_inside *found);
 /* The live test of detector `deadlock`, whose other half reads this table in the runner: that a
  * private lock is owned and waited for stands in it, and goes again. */
 bool lock_table_self_test(void);

@@ -6,6 +6,8 @@
 #include "detectors.h"
 #include "engine.h"
 #include "events.h"
+#include "fault_signals.h"
+#include "heap_calls.h"
 #include "loader.h"
 #include "lock_table.h"
 #include "objects.h"
@@ -40,6 +42,7 @@ void process_record_exit(int status) {
     if (!process_armed() || getpid() != (pid_t)process->pid)
         return;
     struct board_slot *s = process_slot();
+    fault_signals_check();
     uint32_t alive = SLOT_ALIVE;
     atomic_store(&s->exit_code, status & 0xff);
     atomic_store(&s->ended_ns, steps_now());
@@ -109,12 +112,21 @@ static int find_slot(const struct board *b, int32_t rank) {
 
 static void new_object(struct object *o) {
     code_ranges_object(o);
-    static const struct slot_user *const users[] = {&call_slots};
+    static const struct slot_user *const users[] = {&heap_slots, &call_slots};
     slots_patch_object(o, users, sizeof users / sizeof *users);
 }
 
 static void loader_changed(void) {
     objects_scan(false, new_object);
+}
+
+bool process_has_sanitizer(void) {
+    static const char *const runtime[] = {"__asan_init", "__tsan_init", "__hwasan_init",
+                                          "__msan_init", "__lsan_init"};
+    for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++)
+        if (dlsym(RTLD_DEFAULT, runtime[i]))
+            return true;
+    return false;
 }
 
 /* Everything that makes this process a rank. `process` is published first, because the parts report
@@ -136,6 +148,7 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     engine_start();
     atomic_store(&p->armed, 1);
     lock_table_start();
+    heap_calls_start();
     if (first) {
         call_start();
         objects_scan(true, new_object);

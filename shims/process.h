@@ -27,6 +27,9 @@ static inline struct board_slot *process_slot(void) {
 /* Idempotent. Called by the constructor, and by hooks that run before it. */
 void process_start(void);
 
+/* Is a sanitizer's runtime in this process? Then the heap is its own. */
+bool process_has_sanitizer(void);
+
 /* Once: the slot says "ended by exit with this status". */
 void process_record_exit(int status);
 

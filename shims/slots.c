@@ -53,6 +53,11 @@ const void *slot_target(const struct slot *s, const struct object **definer) {
     return at && at->is_ours ? (const void *)s->value : address_of(o, symbol);
 }
 
+const void *slot_definition(const struct object *user, const char *name) {
+    const struct object *o = find_definer(user, name);
+    return o ? address_of(o, object_symbol(o, name)) : NULL;
+}
+
 /* ---- patching ---- */
 
 static bool write_word(const struct object *o, uintptr_t *slot, uintptr_t value) {

@@ -17,6 +17,9 @@ struct slot {
  * that defines it. NULL: it cannot be known. */
 const void *slot_target(const struct slot *s, const struct object **definer);
 
+/* The function that a slot of this name would lead to from this object, once that can be told. */
+const void *slot_definition(const struct object *user, const char *name);
+
 /* What is to stand in a slot: the function, and another that returns its address (the resolver of
  * an IFUNC). Both NULL: nothing of mine. */
 struct slot_end {

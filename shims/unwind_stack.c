@@ -64,6 +64,31 @@ void unwind_addresses(uint64_t *pc, uint32_t max) {
         pc[w.n] = 0;
 }
 
+struct interrupted {
+    struct addresses rest;
+    uintptr_t instruction;
+    bool reached;
+};
+
+static _Unwind_Reason_Code collect_interrupted(struct _Unwind_Context *c, void *closure) {
+    struct interrupted *w = closure;
+    int before_instruction = 0;
+    uintptr_t ip = _Unwind_GetIPInfo(c, &before_instruction);
+    if (w->reached)
+        return collect_address(c, &w->rest);
+    w->reached = before_instruction && ip == w->instruction;
+    return !ip || w->rest.depth++ > MAX_DEPTH ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+void unwind_interrupted(uint64_t *pc, uint32_t max, uintptr_t instruction) {
+    struct interrupted w = {.rest = {.pc = pc, .max = max}, .instruction = instruction};
+    if (instruction < (uintptr_t)__ehdr_start || instruction >= (uintptr_t)etext)
+        pc[w.rest.n++] = instruction + 1; /* all others are return addresses */
+    _Unwind_Backtrace(collect_interrupted, &w);
+    if (w.rest.n < max)
+        pc[w.rest.n] = 0;
+}
+
 /* ---- stacks that were walked before ---- */
 
 enum { REMEMBERED_STACKS = 4 };

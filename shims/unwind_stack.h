@@ -8,6 +8,8 @@ uint32_t unwind_stack(struct board_frame *frame, uint32_t max);
 /* The same as code addresses, at most `max`; a 0 follows the last when there is room. Cheaper: it
  * looks nothing up. */
 void unwind_addresses(uint64_t *pc, uint32_t max);
+/* The same of what a signal interrupted, from its handler: `instruction` stood in its context. */
+void unwind_interrupted(uint64_t *pc, uint32_t max, uintptr_t instruction);
 /* The same, for a hook that is called over and over from few places: UNWIND_REMEMBERED addresses.
  * `frame`: of the hook's exported function, __builtin_frame_address(0). A stack that was walked
  * before is known again by its return addresses, each where it was. */

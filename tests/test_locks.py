@@ -305,7 +305,10 @@ MISUSE = {
                           "pthread_mutex_unlock(h);",
                           "pthread_mutex_t *h = calloc(1, sizeof *h); pthread_mutex_lock(h); pthread_mutex_unlock(h); "
                           "free(h);",
-                          "freed or overwritten", ["use", "acquisition"]),
+                          "is freed while it is owned", ["use", "acquisition"]),
+    "overwritten-while-owned": ("pthread_mutex_lock(&m); memset(&m, 0, sizeof m); pthread_mutex_unlock(&m);",
+                                "pthread_mutex_lock(&m); pthread_mutex_unlock(&m); memset(&m, 0, sizeof m);",
+                                "freed or overwritten", ["use", "acquisition"]),
 }
 MISUSE_C = """
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -332,6 +335,58 @@ def test_locks_finds_the_misuse_and_not_its_correct_twin(lab, case):
     assert list(stacks) == roles and ("unlocks" in stacks["use"] or "misuse" in stacks["use"]), stacks
     twin = lab.run(DETECT, MISUSE_C.replace("BODY", right))
     assert twin.verdict == "clean" and twin.trial["ranks"][0]["live_detectors"] == ["locks"], (twin, twin.findings)
+
+
+FREED = """
+static struct object { long more[4]; pthread_mutex_t m; } *volatile o;
+static pthread_mutex_t initial = PTHREAD_MUTEX_INITIALIZER;
+static sem_t taken, freed;
+static void take(void) { pthread_mutex_lock(&o->m); }
+static void give(pthread_mutex_t *m) { pthread_mutex_unlock(m); }
+static void make(void) { o = malloc(sizeof *o); o->m = initial; }
+static void drop(void) { free(o); }
+static void *owner(void *x) {
+    pthread_mutex_t *m = &o->m; take(); sem_post(&taken); sem_wait(&freed); give(m); return x;
+}
+static void *asks(void *x) { take(); return x; }
+int main(void) { (void)owner; (void)asks; (void)give; sem_init(&taken, 0, 0); sem_init(&freed, 0, 0); make(); BODY return 0; }
+"""
+
+
+def freed(lab, body):
+    return lab.run(DETECT, "#include <semaphore.h>\n" + FREED.replace("BODY", body), "-w")
+
+
+@pytest.mark.parametrize("drop", ["drop();", "if (!realloc(o, 0)) {}"])
+def test_locks_finds_a_mutex_that_is_freed_under_its_owner_and_released_after_that(lab, drop):
+    r = freed(lab, f"pthread_t t = go(owner); sem_wait(&taken); {drop} sem_post(&freed); join(t);")
+    under, after = sorted(r.findings, key=lambda found: found["at_ms"])
+    stacks = [{stack["role"]: functions(stack["frames"]) for stack in found["stacks"]} for found in (under, after)]
+    assert r.kinds == ["lock-misuse"] * 2 and "is freed while it is owned (owned by thread" in under["text"], (r, r.findings)
+    assert "main" in stacks[0]["use"] and stacks[0]["acquisition"][:2] == ["take", "owner"], stacks
+    assert "is released after its memory was freed" in after["text"] and stacks[1]["use"][:2] == ["give", "owner"], after
+    assert stacks[1]["acquisition"][:2] == ["take", "owner"] and "main" in stacks[1]["free"], stacks
+
+
+def test_locks_finds_a_mutex_that_is_freed_while_a_thread_asks_for_it(lab):
+    r = freed(lab, "go(owner); sem_wait(&taken); go(asks); nap(100); drop(); _exit(0);")
+    said = sorted(found["text"].partition(" is ")[2].partition(" (")[0] for found in r.findings)
+    assert said == ["freed while a thread asks for it", "freed while it is owned"] and r.verdict == "reproduced", (r, r.findings)
+
+
+@pytest.mark.parametrize("body", [
+    "take(); give(&o->m); drop(); make(); take(); give(&o->m); drop();",                             # anew, in the same memory
+    "pthread_t t = go(owner); sem_wait(&taken); sem_post(&freed); join(t); drop();",                 # released in time
+    "for (int i = 0; i < 1000; i++) { free(malloc(i)); take(); free(malloc(i)); give(&o->m); }",     # frees of other memory
+])
+def test_locks_blames_no_free_of_what_nobody_owns(lab, body):
+    r = freed(lab, body)
+    assert r.verdict == "clean" and not r.findings and r.trial["ranks"][0]["live_detectors"] == ["locks"], (r, r.findings)
+
+
+def test_locks_blames_no_new_lock_in_the_memory_of_a_freed_one(lab):
+    r = freed(lab, "take(); void *was = o; drop(); make(); if (o != was) abort(); take(); give(&o->m); drop();")
+    assert len(r.findings) == 1 and "is freed while it is owned" in r.findings[0]["text"], (r, r.findings)
 
 
 @pytest.mark.parametrize("again", ["pthread_mutex_lock(&m); pthread_mutex_lock(&m);",

@@ -37,6 +37,7 @@ enum {
     BOARD_HELD_LOCKS = 64,    /* by one thread at a time */
     BOARD_LOCK_FRAMES = 8,
     BOARD_DESTROYED_LOCKS = 256,
+    BOARD_MOST_GUARDED_BYTES = 16 * 1024 * 1024, /* of one block */
 };
 
 /* Hooks, by the line of shims/hooks.def that describes them. */
@@ -83,7 +84,8 @@ enum detector {
     DETECT_TSAN = 1 << 1,
     DETECT_FRAMES = 1 << 2,
     DETECT_LOCKS = 1 << 3,
-    DETECT_DEADLOCK = 1 << 4
+    DETECT_DEADLOCK = 1 << 4,
+    DETECT_HEAP = 1 << 5
 };
 enum follow_policy { FOLLOW_NONE, FOLLOW_CHILDREN, FOLLOW_PROGRAM };
 
@@ -112,6 +114,7 @@ enum board_table {
     TABLE_RINGS = 1 << 8,
     TABLE_SLEEPERS = 1 << 9,
     TABLE_LOCKS = 1 << 10,
+    TABLE_GUARDS = 1 << 11,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
@@ -312,6 +315,8 @@ struct board_slot {
     _Atomic uint32_t threads_seen;
     _Atomic uint64_t heartbeat;                    /* arrivals of any kind; a count, not a time */
     _Atomic uint32_t promised, delivered, dropped; /* completions taken over from a library */
+    _Atomic uint32_t heap_slots; /* relocation slots through which a guarded module allocates */
+    _Atomic uint64_t guarded;    /* allocations that detector `heap` guarded */
     _Atomic uint64_t modules[BOARD_MAX_MODULES / 64]; /* bit per module ever mapped */
     _Atomic uint16_t bound[BOARD_MAX_HOOKS]; /* call: relocation slots patched; other hooks: 1 */
     char program[256];                       /* /proc/self/exe at check-in */
@@ -355,6 +360,8 @@ const char *board_lock_name(uint32_t kind);
 struct board_held {
     _Atomic uint64_t address; /* 0: free; written last */
     uint32_t kind, depth;
+    _Atomic uint32_t freed; /* 1: its memory was freed since */
+    uint32_t pad;
     uint64_t pc[BOARD_LOCK_FRAMES]; /* stack of the acquisition, 0 after its last frame */
 };
 
@@ -370,6 +377,8 @@ struct board_thread {
     _Atomic board_party party; /* 0: free */
     uint64_t self;             /* its pthread_t */
     struct board_wait wait;
+    _Atomic uint32_t n_used; /* of `held`: none behind was ever taken */
+    uint32_t pad;
     struct board_held held[BOARD_HELD_LOCKS];
 };
 
@@ -466,12 +475,14 @@ struct board {
     uint64_t plan_hash; /* FNV-1a 64 of the plan file's bytes */
     uint32_t node, n_ranks, n_slots, n_seqs, n_rings, n_threads; /* n_threads 0: no lock table */
     uint32_t n_hooks, n_points, n_filters, n_steps, n_claims, n_roles, n_faults, n_env;
-    uint32_t heal;           /* 1: a completion whose owner is dead is dropped */
-    uint32_t scope_rank;     /* 1: one sequence a rank */
-    uint32_t detectors;      /* enum detector bits that were asked for */
-    uint32_t track_locks;    /* 1: the plan needs the lock table */
-    uint32_t follow;         /* enum follow_policy */
-    uint32_t follow_program; /* glob of the program's file name */
+    uint32_t heal;                /* 1: a completion whose owner is dead is dropped */
+    uint32_t scope_rank;          /* 1: one sequence a rank */
+    uint32_t detectors;           /* enum detector bits that were asked for */
+    uint32_t track_locks;         /* 1: the plan needs the lock table */
+    uint32_t heap_from;           /* glob of the module whose allocations are guarded */
+    uint64_t heap_low, heap_high; /* in bytes, both inclusive */
+    uint32_t follow;              /* enum follow_policy */
+    uint32_t follow_program;      /* glob of the program's file name */
     uint32_t plan_name, trial_name, trial_dir, shim_path;
     uint32_t string_bytes;                                      /* used */
     uint64_t timeout_ns;                                        /* of a hold, scaled */

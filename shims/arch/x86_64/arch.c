@@ -3,6 +3,7 @@
 
 #include <cpuid.h>
 #include <string.h>
+#include <ucontext.h>
 
 /* Read by vectors.S and the trampolines. */
 uint32_t arch_save_mask __attribute__((visibility("hidden")));
@@ -58,4 +59,13 @@ int arch_is_empty_function(const unsigned char *code) {
     if ((uintptr_t)code % 16)
         return 0;
     return !memcmp(code, plain, sizeof plain) || !memcmp(code, marked, sizeof marked);
+}
+
+uintptr_t arch_faulting_instruction(const void *context) {
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+int arch_fault_is_store(const void *context) {
+    enum { STORE = 2 }; /* of the page fault's error code */
+    return (((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & STORE) != 0;
 }

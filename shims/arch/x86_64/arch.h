@@ -16,4 +16,7 @@ enum { ARCH_JUMP_BYTES = 14 };
 void arch_write_jump(unsigned char *to, const void *target);
 /* True when `code` is a function whose whole body is a return, with padding up to 16 bytes. */
 int arch_is_empty_function(const unsigned char *code);
+/* Of a ucontext_t that a fault left: the instruction, and whether it was about to store. */
+uintptr_t arch_faulting_instruction(const void *context);
+int arch_fault_is_store(const void *context);
 #endif
