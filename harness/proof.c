@@ -42,7 +42,8 @@ static void check_tables(const struct board *b, struct sentences *s) {
         "rings of events",
         "sleepers",
         "locks and threads that use them",
-        "blocks that detector `heap` guards (give `heap:` a narrower `size:` or `from:`)"};
+        "blocks that detector `heap` guards (give `heap:` a narrower `size:` or `from:`)",
+        "descriptors: a connection had a number of 4096 or more"};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))

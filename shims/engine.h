@@ -25,7 +25,7 @@ struct arrival {
     uintptr_t sp;       /* the caller's stack pointer: what it is once the call has returned */
     const int64_t *args;
     unsigned n_args;
-    struct arrival_attr attr[3];
+    struct arrival_attr attr[8];
     unsigned n_attrs;
     bool deferrable; /* the family can go on from another thread: do not hold this one */
     /* What the call is about, never 0 where the hook has the trait O: the address of a lock, the

@@ -3,6 +3,7 @@
 #include "arch/x86_64/arch.h"
 #include "call.h"
 #include "code_ranges.h"
+#include "descriptors.h"
 #include "detectors.h"
 #include "engine.h"
 #include "events.h"
@@ -149,6 +150,7 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     atomic_store(&p->armed, 1);
     lock_table_start();
     heap_calls_start();
+    descriptors_start();
     if (first) {
         call_start();
         objects_scan(true, new_object);

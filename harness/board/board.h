@@ -115,6 +115,7 @@ enum board_table {
     TABLE_SLEEPERS = 1 << 9,
     TABLE_LOCKS = 1 << 10,
     TABLE_GUARDS = 1 << 11,
+    TABLE_DESCRIPTORS = 1 << 12,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
