@@ -147,14 +147,15 @@ static void forward(int i, siginfo_t *info, ucontext_t *context) {
 
 static void on_fault(int number, siginfo_t *info, void *context) {
     int saved = errno;
-    bool taken = false;
-    for (int i = 0; i < MAX_TAKERS && info->si_code > 0 && !taken; i++) {
-        fault_taker *t = atomic_load(&taker[i]);
+    int i = owned_index(number);
+    bool taken = i < 0;
+    for (int k = 0; k < MAX_TAKERS && info->si_code > 0 && !taken; k++) {
+        fault_taker *t = atomic_load(&taker[k]);
         taken = t && t(info, context);
     }
     errno = saved;
     if (!taken)
-        forward(owned_index(number), info, context);
+        forward(i, info, context);
 }
 
 /* Ours in the kernel. It takes the alternate stack unless the program's handler wants none: then

@@ -189,9 +189,9 @@ static void *move(void *old, void *new, size_t n) {
 /* True: done, and *result is the answer. `guarded`: the new block may be. */
 static bool resizes(void *p, size_t n, bool guarded, void **result) {
     void *new = guarded &&n ? heap_guard_allocate(n, MALLOC_ALIGNMENT) : NULL;
-    if (!p && new) {
+    if (!p) {
         *result = new;
-        return true;
+        return new != NULL;
     }
     if (!heap_guard_has(p) && !new)
         return false;

@@ -5,6 +5,7 @@
 #include "fault_signals.h"
 #include "findings.h"
 #include "process.h"
+#include "quarantine.h"
 #include "thread.h"
 #include "unwind_stack.h"
 
@@ -45,10 +46,8 @@ static uint32_t n_blocks, most_live;
 static struct block *block;
 static _Atomic uint32_t unused, live; /* the first place never used; how many are live */
 
-/* The quarantine: places in the order of their free. Each stands in it at most once, so it never
- * overflows. 0: its writer has not finished. */
-static _Atomic uint32_t *quarantine;
-static _Atomic uint64_t quarantine_in, quarantine_out;
+static struct quarantine quarantine = {.in = 1, .out = 1};
+_Static_assert((int)MOST_BLOCKS < (int)QUARANTINE_MOST, "all places");
 
 static __thread struct { bool on, seen; } test;
 
@@ -81,6 +80,20 @@ static void walk_stack(uint64_t *pc) {
     thread_self.in_locks--;
 }
 
+/* ---- places ---- */
+
+static struct block *find_place(void) {
+    uint32_t i = atomic_load(&unused);
+    while (i < n_blocks)
+        if (atomic_compare_exchange_strong(&unused, &i, i + 1))
+            return &block[i];
+    return quarantine_take(&quarantine, &i) ? &block[i] : NULL;
+}
+
+static void put_away(const struct block *b) {
+    quarantine_put(&quarantine, (uint32_t)(b - block));
+}
+
 /* ---- start ---- */
 
 static void *reserve(size_t bytes, int how) {
@@ -90,16 +103,14 @@ static void *reserve(size_t bytes, int how) {
 
 /* A fork child that was let in: what another thread was in the midst of there is nobody's now. */
 static void begin_again(void) {
-    atomic_store(&quarantine_in, 0);
-    atomic_store(&quarantine_out, 0);
+    quarantine_empty(&quarantine);
     atomic_store(&live, 0);
-    memset(quarantine, 0, n_blocks * sizeof *quarantine);
     for (uint32_t i = 0; i < n_blocks; i++) {
         uint32_t state = atomic_load(&block[i].state);
         if (state == LIVE)
             atomic_fetch_add(&live, 1);
         if (state == FREED || state == OPENED)
-            quarantine[atomic_fetch_add(&quarantine_in, 1)] = i + 1;
+            put_away(&block[i]);
     }
 }
 
@@ -117,8 +128,9 @@ bool heap_guard_start(void) {
     most_live = (uint32_t)((uint64_t)n_blocks * MOST_LIVE / MOST_BLOCKS);
     char *arena = reserve(n_blocks * stride, PROT_NONE);
     struct block *table = reserve(n_blocks * sizeof *table, PROT_READ | PROT_WRITE);
-    quarantine = reserve(n_blocks * sizeof *quarantine, PROT_READ | PROT_WRITE);
-    if (!arena || !table || !quarantine) {
+    quarantine.n = n_blocks;
+    quarantine.entry = reserve(n_blocks * sizeof *quarantine.entry, PROT_READ | PROT_WRITE);
+    if (!arena || !table || !quarantine.entry) {
         process_problem("no room for guarded blocks: detector `heap` needs 1 GiB of address space "
                         "(see `ulimit -v`)");
         return false;
@@ -131,38 +143,6 @@ bool heap_guard_start(void) {
     heap_guard_low = (uintptr_t)arena;
     heap_guard_high = (uintptr_t)arena + n_blocks * stride;
     return true;
-}
-
-/* ---- the quarantine ---- */
-
-static void put_away(const struct block *b) {
-    uint64_t at = atomic_fetch_add(&quarantine_in, 1);
-    atomic_store(&quarantine[at % n_blocks], (uint32_t)(b - block) + 1);
-}
-
-/* The oldest; NULL: none. A thread that is stopped in the midst of put_away keeps back those behind
- * it. */
-static struct block *take_out(void) {
-    uint64_t at = atomic_load(&quarantine_out);
-    for (;;) {
-        _Atomic uint32_t *entry = &quarantine[at % n_blocks];
-        uint32_t index = atomic_load(entry);
-        if (at == atomic_load(&quarantine_in) || !index)
-            return NULL;
-        if (!atomic_compare_exchange_strong(&quarantine_out, &at, at + 1))
-            continue;
-        /* Nobody can write here again before this block is put away again. */
-        atomic_store(entry, 0);
-        return &block[index - 1];
-    }
-}
-
-static struct block *find_place(void) {
-    uint32_t i = atomic_load(&unused);
-    while (i < n_blocks)
-        if (atomic_compare_exchange_strong(&unused, &i, i + 1))
-            return &block[i];
-    return take_out();
 }
 
 /* ---- findings ---- */

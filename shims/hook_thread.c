@@ -16,9 +16,9 @@ ORIGINAL(int, pthread_join, pthread_t, void **)
 /* Between pthread_create and the first instruction of the new thread. */
 struct start {
     _Atomic uint32_t taken;
+    uint32_t blocked; /* of the fault signals, by its creator */
     void *(*routine)(void *);
     void *argument;
-    uint32_t blocked; /* of the fault signals, by its creator */
 };
 enum { MAX_STARTING = 256 };
 static struct start starting[MAX_STARTING];

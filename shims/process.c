@@ -113,8 +113,8 @@ static int find_slot(const struct board *b, int32_t rank) {
 
 static void new_object(struct object *o) {
     code_ranges_object(o);
-    static const struct slot_user *const users[] = {&heap_slots, &call_slots};
-    slots_patch_object(o, users, sizeof users / sizeof *users);
+    static const struct slot_user *const users[] = {&heap_slots, &call_slots, NULL};
+    slots_patch_object(o, users);
 }
 
 static void loader_changed(void) {

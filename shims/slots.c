@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MAX_USERS = 4 };
-
 /* ---- which definition a slot leads to ---- */
 
 static const void *address_of(const struct object *o, const ElfW(Sym) * s) {
@@ -94,15 +92,15 @@ static bool rewrite_relocation(const ElfW(Rela) * r, const struct object *o, con
 }
 
 static void patch_slot(struct object *o, const ElfW(Rela) * r, const char *name,
-                       const struct slot_user *const *user, size_t n) {
+                       const struct slot_user *const *user) {
     uintptr_t *place = (uintptr_t *)(o->base + r->r_offset);
     struct slot s = {.object = o,
                      .name = name,
                      .value = *place,
                      .unrelocated = !o->at_start && *place < o->base};
     struct slot_end end = {NULL, NULL};
-    bool mine[MAX_USERS] = {false};
-    for (size_t i = 0; i < n && i < MAX_USERS; i++) {
+    bool mine[SLOT_USERS] = {false};
+    for (size_t i = 0; i < SLOT_USERS && user[i]; i++) {
         struct slot_end e = user[i]->look(&s);
         mine[i] = e.function != NULL;
         if (mine[i])
@@ -112,27 +110,27 @@ static void patch_slot(struct object *o, const ElfW(Rela) * r, const char *name,
     if (!end.function || !(s.unrelocated ? rewrite_relocation(r, o, end.resolver)
                                          : write_word(o, place, (uintptr_t)end.function)))
         return;
-    for (size_t i = 0; i < n && i < MAX_USERS; i++)
+    for (size_t i = 0; i < SLOT_USERS && user[i]; i++)
         if (mine[i])
             user[i]->patched(&s);
 }
 
 static void patch_table(struct object *o, const struct object_tables *t, const ElfW(Rela) * r,
-                        size_t n_relocations, const struct slot_user *const *user, size_t n) {
-    for (size_t i = 0; i < n_relocations; i++) {
+                        size_t n, const struct slot_user *const *user) {
+    for (size_t i = 0; i < n; i++) {
         unsigned type = ELF64_R_TYPE(r[i].r_info);
         uint32_t symbol = (uint32_t)ELF64_R_SYM(r[i].r_info);
         if (symbol && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
                        (type == R_X86_64_64 && r[i].r_addend == 0)))
-            patch_slot(o, &r[i], t->strings + t->symbols[symbol].st_name, user, n);
+            patch_slot(o, &r[i], t->strings + t->symbols[symbol].st_name, user);
     }
 }
 
-void slots_patch_object(struct object *o, const struct slot_user *const *user, size_t n) {
+void slots_patch_object(struct object *o, const struct slot_user *const *user) {
     struct object_tables t;
     if (o->is_ours || o->is_sanitizer || glob_matches("ld-linux*", o->file))
         return;
     object_tables(o, &t);
-    patch_table(o, &t, t.plt, t.n_plt, user, n);
-    patch_table(o, &t, t.rela, t.n_rela, user, n);
+    patch_table(o, &t, t.plt, t.n_plt, user);
+    patch_table(o, &t, t.rela, t.n_rela, user);
 }

@@ -31,6 +31,8 @@ struct slot_user {
     void (*patched)(const struct slot *s); /* the last answer stands in the slot now */
 };
 
-/* Asks all users about each slot of the object; those that come later stand in front. */
-void slots_patch_object(struct object *o, const struct slot_user *const *user, size_t n);
+/* Asks all users (at most SLOT_USERS, then NULL) about each slot of the object; those that come
+ * later stand in front. */
+enum { SLOT_USERS = 4 };
+void slots_patch_object(struct object *o, const struct slot_user *const *user);
 #endif

@@ -47,9 +47,22 @@ def test_a_use_after_free_is_found_with_three_stacks_and_the_program_goes_on(lab
     assert f"{41 if use == 'store' else 40} bytes inside a block of 136 bytes" in found["text"], found
 
 
+def test_the_function_is_named_when_its_first_instruction_is_the_guilty_one(lab):
+    r = lab.run(PLAN, """
+char before(const char *p); __attribute__((noinline)) char before(const char *p) { return (char)(p[0] + 1); }
+__attribute__((noinline, aligned(1))) char guilty(const char *p) { return p[3]; }
+int main(void) { char *volatile p = malloc(136); before(p); free(p); return guilty(p) == 1; }""", "-O2", NOT_WARNED)
+    assert r.kinds == ["heap-use-after-free"] and functions(r.findings[0], "use")[0] == "guilty", r.findings
+
+
 def test_the_correct_twin_is_clean(lab):
     r = lab.run(PLAN, main("for (int i = 0; i < 50000; i++) { n = make(); load(); drop(); }"), NOT_WARNED)
     assert is_clean(r) and guarded(r) == 50000, r  # more than there are places: the oldest are used again
+
+
+def test_a_freed_block_stays_closed_while_there_is_other_room(lab):
+    r = lab.run(PLAN, main("n = make(); drop(); for (int i = 0; i < 20000; i++) free(make()); load();"), NOT_WARNED)
+    assert r.kinds == ["heap-use-after-free"] and functions(r.findings[0], "free")[:2] == ["drop", "main"], (r, r.findings)
 
 
 def test_without_the_detector_the_same_program_is_clean(lab):
@@ -139,9 +152,10 @@ int main() {
 }"""
 
 
-def test_the_forms_of_new_and_delete(lab):
+@pytest.mark.parametrize("link", ["-lstdc++", "-static-libstdc++"])
+def test_the_forms_of_new_and_delete(lab, link):
     r = lab.holdpoint.exec(DETECT % ("PROGRAM", "120..200"),
-                           lab.program(CPLUSPLUS, "-w", "-std=c++17", "-lstdc++", compiler="g++", suffix=".cc"))
+                           lab.program(CPLUSPLUS, "-w", "-std=c++17", link, compiler="g++", suffix=".cc"))
     assert r.kinds == ["heap-use-after-free"] * 3 and guarded(r) == 3 and r.trial["ranks"][0]["exit"] == 0, (r, r.findings)
 
 
@@ -307,6 +321,35 @@ int main(void) {
     return 0;
 }""", NOT_WARNED)
     assert is_clean(r) and guarded(r) == 160000, (r, guarded(r))
+
+
+def test_a_signal_handler_may_allocate_and_free_at_any_moment(lab):
+    r = lab.run(PLAN, """
+#include <sys/time.h>
+static volatile int ticks;
+static void tick(int s) { char *p = malloc(136); memset(p, s, 136); free(p); ticks++; }
+int main(void) {
+    signal(SIGALRM, tick); struct itimerval every = {{0, 200}, {0, 200}}; setitimer(ITIMER_REAL, &every, NULL);
+    for (int i = 0; i < 60000 || ticks < 100; i++) { char *p = malloc(137); memset(p, 1, 137); if (p[136] != 1) abort(); free(p); }
+    return 0;
+}""", NOT_WARNED, "-fno-builtin")
+    assert is_clean(r) and guarded(r) > 60100, (r, guarded(r))
+
+
+def test_a_mutex_that_is_freed_under_its_owner_is_seen_by_heap_and_by_locks(lab):
+    r = lab.run(PLAN.replace("[heap]", "[heap, locks]"), """
+static pthread_barrier_t both;
+static struct waiter { pthread_mutex_t m; char more[96]; } *w;
+static void *owner(void *x) {
+    pthread_mutex_t *m = &w->m; pthread_mutex_lock(m); pthread_barrier_wait(&both); pthread_barrier_wait(&both);
+    pthread_mutex_unlock(m); return x;
+}
+int main(void) {
+    pthread_barrier_init(&both, 0, 2); w = calloc(1, sizeof *w); pthread_t t = go(owner); pthread_barrier_wait(&both);
+    free(w); pthread_barrier_wait(&both); join(t); say("end"); return 0;
+}""", NOT_WARNED)
+    assert sorted(r.kinds) == ["heap-use-after-free", "lock-misuse", "lock-misuse"] and lines(r)[-1] == "end", (r, r.findings)
+    assert functions(r.findings[0], "use")[0] == "owner" and functions(r.findings[0], "free")[0] == "main", r.findings
 
 
 # ---- beside sanitizers, and refusals ----

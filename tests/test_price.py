@@ -77,3 +77,41 @@ def test_latency_of_a_hand_over(lab, record_property, capsys):
     with capsys.disabled():
         print(f"\nfutex round trip {bare:.1f} us, two gates handed over {ours:.1f} us: {ours / bare:.1f} x")
     record_property("hand-over against futex", round(ours / bare, 1))
+
+
+BLOCKS = """
+static double best(size_t bytes) {
+    double least = 1e18;
+    for (int round = 0; round < 5; round++) {
+        struct timespec from, to; clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < 20000; i++) { char *volatile p = malloc(bytes); p[0] = 1; free(p); }
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        double ns = ((to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec)) / 20000;
+        least = ns < least ? ns : least;
+    }
+    return least;
+}
+int main(void) { printf("of %.1f\\nother %.1f\\n", best(136), best(72)); return 0; }"""
+GUARDS = {
+    "no shim": None,
+    "no detector": "plan: p\n",
+    "heap": "plan: p\ndetect: [heap]\nheap: {from: PROGRAM, size: 136}\n",
+    "locks": "plan: p\ndetect: [locks]\n",
+}
+
+
+@pytest.mark.full
+def test_price_of_a_guarded_block_and_of_the_others(lab, record_property, capsys):
+    """An allocation with its free: of the size class that is guarded, and beside it."""
+    program = lab.program(BLOCKS, "-O2")
+    runs = {name: lab.holdpoint.exec(plan or "plan: p\n", program if plan else ["/usr/bin/env", "-u", "LD_PRELOAD", program])
+            for name, plan in GUARDS.items()}
+    price = {(name, line.split()[0]): float(line.split()[1]) for name, r in runs.items() for line in lines(r)
+             if line.split()[0] in ("of", "other")}
+    assert runs["heap"].trial["ranks"][0]["guarded"] == 100_000 and runs["locks"].verdict == "clean", runs
+    with capsys.disabled():
+        print("\nprice of malloc and free, against the same without the shim")
+        for (name, kind), ns in price.items():
+            ratio = ns / price["no shim", kind]
+            print(f"  {name:12} {'of the size class' if kind == 'of' else 'of another size':18} {ns:8.1f} ns   {ratio:6.1f} x")
+            record_property(f"{name}, {kind}", round(ratio, 1))

@@ -10,6 +10,7 @@ BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/re
 MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 SWEEPS = "tests/test_sweeps.py"
+GUARD, FAULT_SIGNALS, HEAP_CALLS, HEAP = "shims/heap_guard.c", "shims/fault_signals.c", "shims/heap_calls.c", "tests/test_heap.py"
 
 
 @dataclass
@@ -168,4 +169,36 @@ WRONG = [
     Wrong("what did not fire in a sweep decides", RESULTS, [
         ("bool counts = !swept || sweep_counts(&trial[i]);", "bool counts = true;")],
         f"{SWEEPS}::test_verdict_05_what_did_not_fire_decides_nothing"),
+    Wrong("a freed block stays open", GUARD, [
+        ("protect(place_of(b), stride - PAGE, PROT_NONE))", "protect(place_of(b), stride - PAGE, PROT_READ | PROT_WRITE))")],
+        f"{HEAP}::test_a_use_after_free_is_found_with_three_stacks_and_the_program_goes_on"),
+    Wrong("the last freed block is used again first", GUARD, [
+        ("uint32_t i = atomic_load(&unused);", "uint32_t i; if (quarantine_take(&quarantine, &i)) return &block[i]; i = atomic_load(&unused);")],
+        f"{HEAP}::test_a_freed_block_stays_closed_while_there_is_other_room"),
+    Wrong("a second free is a first one", GUARD, [
+        ("if ((uintptr_t)p != b->start || !atomic_compare_exchange_strong(&b->state, &was, BEING_FREED)) {",
+         "if ((uintptr_t)p != b->start || (atomic_store(&b->state, (was = BEING_FREED)), false)) {")],
+        f"{HEAP}::test_a_second_free_is_named_with_both_and_swallowed"),
+    Wrong("a guard that guarded nothing is proof", PROOF, [("if (!looked)\n        return;", "if (slots != UINT32_MAX)\n        return;")],
+        f"{HEAP}::test_a_guard_that_guarded_nothing_is_not_exercised"),
+    Wrong("blocks that another module frees are its allocator's", HEAP_CALLS, [
+        ("is_guarded(s) ? &named[f].in_guarded_module : &named[f].in_between;",
+         "is_guarded(s) ? &named[f].in_guarded_module : &none;")],
+        f"{HEAP}::test_the_forms_of_allocation_hold_what_they_promise"),
+    Wrong("the heap is guarded under a sanitizer too", PROCESS, [("if (dlsym(RTLD_DEFAULT, runtime[i]))", "if (!runtime[i])")],
+        f"{HEAP}::test_under_a_sanitizer_the_heap_is_its_own"),
+    Wrong("the kernel gets the program's mask", FAULT_SIGNALS, [
+        ("if (how != SIG_UNBLOCK)\n            *word_of(&kept) &= ~words_for(ALL_OWNED);", "")],
+        f"{HEAP}::test_a_thread_that_blocks_the_signals_is_guarded_and_sees_its_own_mask"),
+    Wrong("the masks of the program's handlers go to the kernel", FAULT_SIGNALS, [
+        ("*word_of(&stripped.sa_mask) &= ~words_for(ALL_OWNED);", "")],
+        f"{HEAP}::test_a_handler_of_another_signal_that_blocks_all_is_guarded"),
+    Wrong("a fault of the program's own is not its handler's", FAULT_SIGNALS, [
+        ("if (!is_function(&a) || (blocked & (1u << i))) {", "if (is_function(&a) || (blocked & (1u << i))) {")],
+        f"{HEAP}::test_the_programs_own_handler_gets_what_is_not_ours_as_it_would_have"),
+    Wrong("every handler runs on the alternate stack", FAULT_SIGNALS, [("(plain_stack ? 0 : SA_ONSTACK)", "(plain_stack ? SA_ONSTACK : SA_ONSTACK)")],
+        f"{HEAP}::test_the_programs_own_handler_gets_what_is_not_ours_as_it_would_have"),
+    Wrong("a new lock inherits the blame of the freed one", TABLE, [
+        ("bool again = h && !atomic_load_explicit(&h->freed, memory_order_relaxed);", "bool again = h != NULL;")],
+        f"{LOCKS}::test_locks_blames_no_new_lock_in_the_memory_of_a_freed_one"),
 ]
