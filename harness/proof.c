@@ -43,7 +43,8 @@ static void check_tables(const struct board *b, struct sentences *s) {
         "sleepers",
         "locks and threads that use them",
         "blocks that detector `heap` guards (give `heap:` a narrower `size:` or `from:`)",
-        "descriptors: a connection had a number of 4096 or more"};
+        "descriptors: a connection had a number of 4096 or more",
+        "destructors of thread_local objects"};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))

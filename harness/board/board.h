@@ -116,6 +116,7 @@ enum board_table {
     TABLE_LOCKS = 1 << 10,
     TABLE_GUARDS = 1 << 11,
     TABLE_DESCRIPTORS = 1 << 12,
+    TABLE_DESTRUCTORS = 1 << 13,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
