@@ -1,0 +1,121 @@
+"""Hooks thread.*: creation, the end of a thread and its destructors, joins."""
+import pytest
+
+from laboratory import in_order, lines, point
+
+KEYS = """
+static pthread_key_t k, late;
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
+extern void *__dso_handle;
+void of_key(void *v); void of_object(void *v); void of_late(void *v);
+void of_late(void *v) { (void)v; say("late key"); d(1); }
+void of_key(void *v) { (void)v; say("key"); a(1); pthread_setspecific(late, &late); }
+void of_object(void *v) { (void)v; say("object"); b(1); }
+static void *routine(void *u) {
+    pthread_setspecific(k, &k); __cxa_thread_atexit_impl(of_object, u, &__dso_handle); c(1); say("routine"); return u; }
+int main(void) { pthread_key_create(&late, of_late); pthread_key_create(&k, of_key); pthread_t t = go(routine); join(t); say("end"); return 0; }
+"""
+
+
+def delays(*names):
+    return "faults: [" + ", ".join("{at: %s, do: delay, for: 1us}" % n for n in names) + "]"
+
+
+def test_each_destructor_arrives_and_the_exit_lasts_until_the_last(lab):
+    plan = """plan: p
+points:
+  exit: {hook: thread.exit, start: "*!routine"}
+  any:  {hook: thread.exit}
+  over: {hook: thread.exit, side: return}
+  key:  {hook: thread.exit, dtor: "*!of_key"}
+  object: {hook: thread.exit, dtor: "PROGRAM!of_object"}
+  a: {hook: "call:libt.so!a", within: exit}
+  b: {hook: "call:libt.so!b", within: object}
+  not: {hook: "call:libt.so!a", within: object}
+  c: {hook: "call:libt.so!c", within: any}
+  d: {hook: "call:libt.so!d", within: exit}
+""" + delays("any", "over", "a", "b", "not", "c", "d", "key")
+    r = lab.run(plan, KEYS)
+    in_order(r, "routine", "object", "key", "late key", "end")
+    counts = {name: point(r, name)["arrivals"] for name in ("any", "over", "key", "a", "b", "not", "c", "d")}
+    assert counts == {"any": 4, "over": 4, "key": 1, "a": 1, "b": 1, "not": 0, "c": 0, "d": 1}, counts
+
+
+def test_a_role_bound_at_a_destructor_holds_the_thread_there(lab):
+    plan = """plan: p
+roles: {exiting: {at: thread.exit, dtor: "*!of_key"}}
+points:
+  at_exit: {hook: thread.exit, role: exiting}
+  a: {hook: "call:libt.so!a", role: exiting, within: at_exit}
+  go_on: {hook: "call:libt.so!e"}
+steps: [reach at_exit, reach go_on, pass at_exit, reach a]"""
+    r = lab.run(plan, KEYS.replace("join(t);", 'nap(100); say("main"); e(1); join(t);'))
+    in_order(r, "object", "main", "key", "end")
+    assert r.verdict == "clean" and r.rc == 0, r
+
+
+@pytest.mark.parametrize("leave", ["return u;", "pthread_exit(u);", "pthread_cancel(pthread_self()); pthread_testcancel();"])
+def test_a_thread_that_leaves_in_any_way_exits_once(lab, leave):
+    plan = "plan: p\npoints: {x: {hook: thread.exit, start: \"*!routine\"}, y: {hook: thread.exit, side: return, start: \"*!routine\"}}\n" \
+           + delays("x", "y")
+    r = lab.run(plan, "static void *routine(void *u) { a(1); %s return u; } int main(void) { join(go(routine)); return 0; }" % leave)
+    assert r.rc == 0 and point(r, "x")["arrivals"] == 1 and point(r, "y")["arrivals"] == 1, r.trial["points"]
+
+
+def test_a_role_outlives_the_routine_and_ends_with_the_last_destructor(lab):
+    plan = """plan: p
+roles: {r: {at: "call:libt.so!c"}}
+points: {d: {hook: "call:libt.so!d", role: r}, gone: {hook: "call:libt.so!e", role: r}}
+steps: [reach d, reach gone]
+timeout: 500ms"""
+    r = lab.run(plan, KEYS.replace('say("end");', "nap(50);"))
+    assert r.steps["reach d"] == "done" and r.steps["reach gone"] == "lost" and r.verdict == "not-exercised", (r.steps, r)
+
+
+def test_a_creation_can_fail_and_a_join_is_seen_asleep(lab):
+    plan = 'plan: p\npoints: {make: {hook: thread.create}, wait: {hook: thread.join, side: asleep}, a: {hook: "call:libt.so!a"}}\n' \
+           'steps: [reach a, reach wait, pass a]\nfaults: [{at: make, do: fail, errno: EAGAIN, nth: 2}]'
+    r = lab.run(plan, """static void *f(void *u) { a(1); return u; }
+        int main(void) { pthread_t t, s; if (pthread_create(&t, 0, f, 0)) return 1;
+        say(pthread_create(&s, 0, f, 0) == EAGAIN ? "EAGAIN" : "made"); pthread_join(t, 0); return 0; }""")
+    assert lines(r) == ["EAGAIN"] and r.verdict == "clean" and r.rc == 0, r
+
+
+def test_a_thread_is_one_object_from_its_creation_to_its_join(lab):
+    plan = """plan: p
+points:
+  starts: {hook: thread.start, nth: 2}
+  ends:   {hook: thread.exit, object_of: starts}
+  joined: {hook: thread.join, object_of: starts}
+  others: {hook: thread.join, not_object_of: starts}
+""" + delays("starts", "ends", "joined", "others")
+    r = lab.run(plan, """static void *f(void *u) { nap(20); return u; }
+        int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) { t[i] = go(f); nap(5); }
+        for (int i = 0; i < 3; i++) join(t[i]); return 0; }""")
+    counts = [point(r, name)["arrivals"] for name in ("ends", "joined", "others")]
+    assert counts == [1, 1, 2], r.trial["points"]
+
+
+def test_destructors_of_cpp_objects_arrive_by_their_names(lab):
+    plan = 'plan: p\npoints: {x: {hook: thread.exit, dtor: "*!*Context*"}, a: {hook: "call:libt.so!a", within: x}}\n' + delays("x", "a")
+    source = lab.folder / "x.cpp"
+    source.write_text("""#include <thread>
+        extern "C" int a(int); struct Context { int n = 0; ~Context() { a(n); } }; thread_local Context context;
+        int main() { std::thread([] { context.n = 1; }).join(); context.n = 2; return 0; }""")
+    from laboratory import compile_c
+    program = compile_c(lab.folder / "x", [source], f"-L{lab.library.parent}", "-lt", f"-Wl,-rpath,{lab.library.parent}", compiler="g++")
+    r = lab.holdpoint.exec(plan, program)
+    assert r.rc == 0 and point(r, "x")["arrivals"] == 2 and point(r, "a")["arrivals"] == 2, r.trial["points"]
+
+
+@pytest.mark.parametrize("flags", [[], ["-fsanitize=address"], ["-fsanitize=thread"]])
+def test_a_program_sees_no_difference_in_its_destructors(lab, flags):
+    program = lab.program("""static int order[64], n; static pthread_key_t k[8];
+        static void on(void *v) { order[n++] = (int)(long)v; if (n < 20) pthread_setspecific(k[n % 8], (void *)(long)(n + 100)); }
+        static void *f(void *u) { for (long i = 0; i < 8; i++) pthread_setspecific(k[i], (void *)(i + 1)); return u; }
+        int main(void) { for (int i = 0; i < 8; i++) pthread_key_create(&k[i], on); pthread_key_delete(k[3]); pthread_key_create(&k[3], on);
+        pthread_t t; pthread_create(&t, 0, f, 0); join(t); for (int i = 0; i < n; i++) printf("%d ", order[i]); puts(""); return 0; }""", *flags)
+    import subprocess
+    alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    r = lab.holdpoint.exec("plan: p\npoints: {x: {hook: thread.exit}}\n" + delays("x"), program)
+    assert r.rc == 0 and [w for line in lines(r) for w in line.split()] == alone, (alone, lines(r))
