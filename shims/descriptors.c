@@ -152,8 +152,8 @@ static void look(int fd, struct descriptor *d, const struct stat *st) {
     atomic_store(&d->device, st->st_dev);
     atomic_store(&d->inode, st->st_ino);
     atomic_store(&d->origin, same                      ? atomic_load(&same->origin)
-                           : type == DESCRIPTOR_PIPE ? ORIGIN_PIPE
-                                                     : ORIGIN_INHERITED);
+                             : type == DESCRIPTOR_PIPE ? ORIGIN_PIPE
+                                                       : ORIGIN_INHERITED);
     if (type > DESCRIPTOR_OTHER)
         atomic_store(&d->number,
                      same ? atomic_load(&same->number) : atomic_fetch_add(&numbers, 1) + 1);
@@ -238,7 +238,8 @@ const char *descriptor_type_name(const struct descriptor *d) {
 
 const char *descriptor_origin_name(const struct descriptor *d) {
     static const char *const text[] = {
-        [ORIGIN_INHERITED] = "inherited", [ORIGIN_OPENED] = "opened", [ORIGIN_CONNECTED] = "connected",
-        [ORIGIN_ACCEPTED] = "accepted",   [ORIGIN_PAIR] = "pair",     [ORIGIN_PIPE] = "pipe"};
+        [ORIGIN_INHERITED] = "inherited", [ORIGIN_OPENED] = "opened",
+        [ORIGIN_CONNECTED] = "connected", [ORIGIN_ACCEPTED] = "accepted",
+        [ORIGIN_PAIR] = "pair",           [ORIGIN_PIPE] = "pipe"};
     return text[atomic_load(&d->origin)];
 }

@@ -27,7 +27,7 @@ enum descriptor_origin {
 };
 
 struct descriptor {
-    _Atomic uint32_t type; /* enum descriptor_type; written last */
+    _Atomic uint32_t type;   /* enum descriptor_type; written last */
     _Atomic uint32_t origin; /* enum descriptor_origin */
     _Atomic uint64_t device, inode;
     _Atomic uint64_t number;         /* of the connection in this process, from 1 */

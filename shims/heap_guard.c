@@ -266,6 +266,28 @@ static bool take_fault(const siginfo_t *info, const ucontext_t *context) {
     return open_place(b);
 }
 
+bool heap_guard_opens(const void *bytes, size_t n, bool store) {
+    struct block *b = block_at((uintptr_t)bytes);
+    uint32_t state = atomic_load(&b->state);
+    if (!n || state == UNUSED)
+        return false;
+    if (state == FREED) {
+        report_here(FINDING_HEAP_USE_AFTER_FREE,
+                    store ? "heap-use-after-free: a store by a system call"
+                          : "heap-use-after-free: a load by a system call",
+                    b, (uintptr_t)bytes, true);
+        atomic_compare_exchange_strong(&b->state, &state, OPENED);
+        return open_place(b);
+    }
+    if ((uintptr_t)bytes + n <= guard_of(b) || atomic_exchange(&b->guard_open, 1))
+        return false;
+    report_here(FINDING_HEAP_CORRUPTION,
+                store ? "heap-buffer-overflow: a store by a system call"
+                      : "heap-buffer-overflow: a load by a system call",
+                b, guard_of(b), false);
+    return protect(guard_of(b), PAGE, PROT_READ | PROT_WRITE);
+}
+
 /* ---- allocating ---- */
 
 static bool is_of_the_class(size_t size, size_t alignment) {

@@ -30,6 +30,14 @@ void *heap_guard_allocate(size_t size, size_t alignment);
 void heap_guard_free(void *p);
 size_t heap_guard_size(const void *p);
 
+/* The kernel is to load from these bytes, or to store there, for a system call, which would fail
+ * with EFAULT where the program's own access faults. Before the call, and after an EFAULT: true: a
+ * closed page was opened, with its finding, and the call is to be made again. */
+bool heap_guard_opens(const void *bytes, size_t n, bool store);
+static inline bool heap_guard_kernel(const void *bytes, size_t n, bool store) {
+    return __builtin_expect(heap_guard_has(bytes), 0) && heap_guard_opens(bytes, n, store);
+}
+
 /* The live test: a private block is freed and read, and that must be seen. */
 bool heap_guard_self_test(void);
 

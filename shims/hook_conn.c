@@ -3,6 +3,7 @@
  * names, or whose descriptor is no connection, goes straight on. */
 #include "descriptors.h"
 #include "engine.h"
+#include "heap_guard.h"
 #include "original.h"
 #include "process.h"
 #include "thread.h"
@@ -220,15 +221,29 @@ static ssize_t moved(struct conn_call *c, enum hook_id id, int flags, ssize_t re
     return (ssize_t)ends(c, result);
 }
 
+/* Detector `heap` hears of no fault that the kernel met: it is asked before, and after an EFAULT.
+ */
+#define GUARDED(result, opens, call)                                                               \
+    do {                                                                                           \
+        (void)(opens);                                                                             \
+        (result) = (call);                                                                         \
+    } while ((result) < 0 && errno == EFAULT && (opens))
+
 #define DEFINE_MOVING(name, hook, flags, parameters, arguments)                                    \
+    static ssize_t name##_guarded parameters {                                                     \
+        ssize_t result;                                                                            \
+        GUARDED(result, heap_guard_kernel(b, n, (hook) == HOOK_CONN_READ),                         \
+                ORIGINAL_OF(name) arguments);                                                      \
+        return result;                                                                             \
+    }                                                                                              \
     EXPORTED ssize_t name parameters {                                                             \
         if (engine_hook(hook) == BOARD_NONE)                                                       \
-            return ORIGINAL_OF(name) arguments;                                                    \
+            return name##_guarded arguments;                                                       \
         struct conn_call c = CALL_AT(#name, fd, n);                                                \
         ssize_t result;                                                                            \
         if (moves(&c, hook, flags, &n, &result))                                                   \
             return result;                                                                         \
-        return moved(&c, hook, flags, ORIGINAL_OF(name) arguments);                                \
+        return moved(&c, hook, flags, name##_guarded arguments);                                   \
     }
 #define DEFINE_READING(name, flags, parameters, arguments)                                         \
     DEFINE_MOVING(name, HOOK_CONN_READ, flags, parameters, arguments)
@@ -263,27 +278,54 @@ static void cut_pieces(struct pieces *to, const struct iovec *from, int n, size_
     }
 }
 
+static bool opens_pieces(const struct iovec *v, int n, bool store) {
+    bool opened = false;
+    for (int i = 0; heap_guard_high && i < n; i++)
+        opened |= heap_guard_kernel(v[i].iov_base, v[i].iov_len, store);
+    return opened;
+}
+
 #define DEFINE_MOVING_PIECES(name, hook)                                                           \
+    static ssize_t name##_guarded(int fd, const struct iovec *v, int count) {                      \
+        ssize_t result;                                                                            \
+        GUARDED(result, opens_pieces(v, count, (hook) == HOOK_CONN_READ),                          \
+                ORIGINAL_OF(name)(fd, v, count));                                                  \
+        return result;                                                                             \
+    }                                                                                              \
     EXPORTED ssize_t name(int fd, const struct iovec *v, int count) {                              \
         if (engine_hook(hook) == BOARD_NONE)                                                       \
-            return ORIGINAL_OF(name)(fd, v, count);                                                \
+            return name##_guarded(fd, v, count);                                                   \
         struct conn_call c = CALL_AT(#name, fd, bytes_in(v, count));                               \
         size_t n = c.bytes;                                                                        \
         ssize_t result;                                                                            \
         if (moves(&c, hook, 0, &n, &result))                                                       \
             return result;                                                                         \
         if (n == c.bytes)                                                                          \
-            return moved(&c, hook, 0, ORIGINAL_OF(name)(fd, v, count));                            \
+            return moved(&c, hook, 0, name##_guarded(fd, v, count));                               \
         struct pieces cut;                                                                         \
         cut_pieces(&cut, v, count, n);                                                             \
-        return moved(&c, hook, 0, ORIGINAL_OF(name)(fd, cut.piece, cut.n));                        \
+        return moved(&c, hook, 0, name##_guarded(fd, cut.piece, cut.n));                           \
     }
 DEFINE_MOVING_PIECES(readv, HOOK_CONN_READ)
 DEFINE_MOVING_PIECES(writev, HOOK_CONN_WRITE)
 
+static ssize_t recvmsg_guarded(int fd, struct msghdr *m, int flags) {
+    ssize_t result;
+    GUARDED(result, opens_pieces(m->msg_iov, (int)m->msg_iovlen, true),
+            ORIGINAL_OF(recvmsg)(fd, m, flags));
+    return result;
+}
+
+static ssize_t sendmsg_guarded(int fd, const struct msghdr *m, int flags) {
+    ssize_t result;
+    GUARDED(result, opens_pieces(m->msg_iov, (int)m->msg_iovlen, false),
+            ORIGINAL_OF(sendmsg)(fd, m, flags));
+    return result;
+}
+
 EXPORTED ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
     if (engine_hook(HOOK_CONN_READ) == BOARD_NONE)
-        return ORIGINAL_OF(recvmsg)(fd, m, flags);
+        return recvmsg_guarded(fd, m, flags);
     struct conn_call c = CALL_AT("recvmsg", fd, bytes_in(m->msg_iov, (int)m->msg_iovlen));
     size_t n = c.bytes;
     ssize_t result;
@@ -293,14 +335,14 @@ EXPORTED ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
         return result;
     }
     if (n == c.bytes)
-        return moved(&c, HOOK_CONN_READ, flags, ORIGINAL_OF(recvmsg)(fd, m, flags));
+        return moved(&c, HOOK_CONN_READ, flags, recvmsg_guarded(fd, m, flags));
     struct iovec *all = m->msg_iov;
     size_t n_all = m->msg_iovlen;
     struct pieces cut;
     cut_pieces(&cut, all, (int)n_all, n);
     m->msg_iov = cut.piece; /* the rest of the header is the kernel's to fill */
     m->msg_iovlen = (size_t)cut.n;
-    result = ORIGINAL_OF(recvmsg)(fd, m, flags);
+    result = recvmsg_guarded(fd, m, flags);
     m->msg_iov = all;
     m->msg_iovlen = n_all;
     return moved(&c, HOOK_CONN_READ, flags, result);
@@ -308,20 +350,20 @@ EXPORTED ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
 
 EXPORTED ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
     if (engine_hook(HOOK_CONN_WRITE) == BOARD_NONE)
-        return ORIGINAL_OF(sendmsg)(fd, m, flags);
+        return sendmsg_guarded(fd, m, flags);
     struct conn_call c = CALL_AT("sendmsg", fd, bytes_in(m->msg_iov, (int)m->msg_iovlen));
     size_t n = c.bytes;
     ssize_t result;
     if (moves(&c, HOOK_CONN_WRITE, flags, &n, &result))
         return result;
     if (n == c.bytes)
-        return moved(&c, HOOK_CONN_WRITE, flags, ORIGINAL_OF(sendmsg)(fd, m, flags));
+        return moved(&c, HOOK_CONN_WRITE, flags, sendmsg_guarded(fd, m, flags));
     struct msghdr shorter = *m;
     struct pieces cut;
     cut_pieces(&cut, m->msg_iov, (int)m->msg_iovlen, n);
     shorter.msg_iov = cut.piece;
     shorter.msg_iovlen = (size_t)cut.n;
-    return moved(&c, HOOK_CONN_WRITE, flags, ORIGINAL_OF(sendmsg)(fd, &shorter, flags));
+    return moved(&c, HOOK_CONN_WRITE, flags, sendmsg_guarded(fd, &shorter, flags));
 }
 
 /* ---- waiting ---- */

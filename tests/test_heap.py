@@ -336,6 +336,33 @@ int main(void) {
     assert is_clean(r) and guarded(r) > 60100, (r, guarded(r))
 
 
+KERNEL = """
+#include <sys/socket.h>
+#include <sys/uio.h>
+static int s[2];
+static void *reads(void *x) { char *p = x; int n = (int)recv(s[0], p, 100, 0); printf("%d %d %c\\n", n, n < 0 ? errno : 0, n < 0 ? '?' : p[0]);
+    fflush(stdout); return x; }
+int main(void) { socketpair(AF_UNIX, SOCK_STREAM, 0, s); char *p = calloc(1, 136), *more = calloc(1, 136); BODY say("end"); return 0; }
+"""
+
+
+@pytest.mark.parametrize("body, said", [
+    ("free(p); if (write(s[1], p, 8) != 8) return 1;", "heap-use-after-free: a load by a system call"),
+    ("struct iovec v[2] = {{more, 8}, {p + 8, 8}}; free(p); if (writev(s[1], v, 2) != 16) return 1;",
+     "heap-use-after-free: a load by a system call"),
+    ("pthread_t t; pthread_create(&t, 0, reads, p); nap(200); free(p); send(s[1], \"xyz\", 3, 0); join(t);",
+     "heap-use-after-free: a store by a system call"),
+    ("if (write(s[1], p, 200) != 200) return 1;", "heap-buffer-overflow: a load by a system call"),
+], ids=["write", "writev", "freed-while-it-reads", "behind-the-end"])
+@pytest.mark.parametrize("hooked", ["", "points: {w: {hook: conn.write}, r: {hook: conn.read}}\nfaults: [{at: w, do: delay, for: 1ms}, "
+                                        "{at: r, do: delay, for: 1ms, nth: 99}]\n"], ids=["", "hooked"])
+def test_a_system_call_on_a_closed_page_is_found_and_answers_as_it_would_have(lab, body, said, hooked):
+    program = lab.program(KERNEL.replace("BODY", body), NOT_WARNED)
+    bare, r = lab.holdpoint.exec("plan: bare\n", program), lab.holdpoint.exec(PLAN + hooked, program)
+    assert lines(r) == lines(bare) and lines(r)[-1] == "end", (lines(r), lines(bare))
+    assert len(r.findings) == 1 and r.findings[0]["text"].startswith(said) and "alloc" in [s["role"] for s in r.findings[0]["stacks"]], r.findings
+
+
 def test_a_mutex_that_is_freed_under_its_owner_is_seen_by_heap_and_by_locks(lab):
     r = lab.run(PLAN.replace("[heap]", "[heap, locks]"), """
 static pthread_barrier_t both;
