@@ -164,6 +164,15 @@ static bool frame_of_runtime(const struct finding_frame *f, const char *function
                                         "clone3",
                                         "__clone",
                                         "__clone3",
+                                        "*__nptl_deallocate_tsd",
+                                        "*__call_tls_dtors",
+                                        /* what this machine's processor chose: */
+                                        "__*_sse2*",
+                                        "__*_sse4*",
+                                        "__*_ssse3*",
+                                        "__*_avx*",
+                                        "__*_evex*",
+                                        "__*_erms*",
                                         NULL};
     if (!function)
         return f->module && matches_any(basename(f->module), libc);
