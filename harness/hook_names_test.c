@@ -35,9 +35,9 @@ int main(void) {
     check(hook_by_name("call:libc.so.6!close") == HOOK_CALL, "call:libc.so.6!close", "not call:");
     check(hook_by_name("thread.exi") == HOOK_COUNT, "thread.exi", "found by a part of a name");
     check(hook_has_side(HOOK_CALL, SIDE_ASLEEP), "call:", "has no side asleep");
-    check(!hook_has_side(HOOK_THREAD_EXIT, SIDE_RETURN), "thread.exit", "has a side return");
+    check(!hook_has_side(HOOK_THREAD_START, SIDE_RETURN), "thread.start", "has a side return");
     check(hook_has_trait(HOOK_PMIX_FENCE_CALLBACK, 'B'), "fence callback", "is no callback");
-    check(!hook_has_trait(HOOK_THREAD_EXIT, 'C'), "thread.exit", "has an extent");
+    check(!hook_has_trait(HOOK_THREAD_START, 'C'), "thread.start", "has an extent");
     check(!hook_has_attribute(HOOK_CALL, ATTR_START), "call:", "has the attribute start");
     check(hook_has_attribute(HOOK_THREAD_START, ATTR_START), "thread.start", "has no start");
     if (!failures)

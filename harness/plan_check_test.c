@@ -40,19 +40,19 @@ static const struct {
     {GATES "steps: [reach g, reach g, pass g, pass h]\n", 0, ""},
     {GATES "steps: [reach g, pass g, reach g, reach h, pass g, pass h]\n", 0, ":6:35: 'reach h'"},
     /* rule 17: within something never entered */
-    {POINTS "  x: {hook: thread.exit}\n  p: {hook: 'call:*!f', within: x}\nsteps: [reach p]\n", 0,
-     ":4:3: p is within x, which is never entered: thread.exit is an instant"},
+    {POINTS "  x: {hook: thread.start}\n  p: {hook: 'call:*!f', within: x}\nsteps: [reach p]\n", 0,
+     ":4:3: p is within x, which is never entered: thread.start is an instant"},
     {POINTS "  x: {hook: 'call:*!g'}\n  p: {hook: 'call:*!f', within: x}\nsteps: [reach p]\n", 0,
      ""},
     {POINTS "  x: {hook: 'call:*!g', after: 2}\n  p: {hook: 'call:*!f', within: x}\n"
             "steps: [reach p, reach x, reach x]\n",
      0, ":3:32: x is armed only after 'reach x'"},
     {POINTS "  x: {hook: 'call:*!g', after: reach q}\n  p: {hook: 'call:*!f', within: x}\n"
-            "  q: {hook: thread.exit}\nsteps: [reach p, reach q]\n",
+            "  q: {hook: thread.start}\nsteps: [reach p, reach q]\n",
      0,
      ":4:3: p is within x, which is never entered in time: it is armed after 'reach q' (line 6)"},
     {POINTS "  x: {hook: 'call:*!g', after: reach q}\n  p: {hook: 'call:*!f', within: x}\n"
-            "  q: {hook: thread.exit}\nsteps: [reach q, reach p]\n",
+            "  q: {hook: thread.start}\nsteps: [reach q, reach p]\n",
      0, ""},
     {POINTS "  p: {hook: 'call:*!f', within: p}\nsteps: [reach p]\n", 0,
      ":3:3: p is within itself"},
@@ -75,58 +75,58 @@ static const struct {
     {POINTS "  p: {hook: 'call:*!setjmp'}\nsteps: [reach p]\n", 0, ""},
     {POINTS "  p: {hook: 'call:*!longjmp', side: return}\nsteps: [reach p]\n", 0, ""},
     /* rule 17: unknown rank */
-    {POINTS "  p: {hook: thread.exit, rank: 2}\nsteps: [reach p]\n", 2,
+    {POINTS "  p: {hook: thread.start, rank: 2}\nsteps: [reach p]\n", 2,
      ":3:3: rank 2 does not exist: the job has ranks 0 to 1"},
-    {POINTS "  p: {hook: thread.exit, rank: 1}\nsteps: [reach p]\n", 2, ""},
-    {POINTS "  p: {hook: thread.exit, rank: 2}\nsteps: [reach p]\n", 0, ""},
+    {POINTS "  p: {hook: thread.start, rank: 1}\nsteps: [reach p]\n", 2, ""},
+    {POINTS "  p: {hook: thread.start, rank: 2}\nsteps: [reach p]\n", 0, ""},
     {"plan: a\nscope: rank\nranks: [0, 4]\n", 4, "rank 4 does not exist"},
     {"plan: a\nenv: {7: {A: b}}\n", 2, ":2:11: rank 7 does not exist"},
     {POINTS CALL "faults: [{at: c, rank: 9, do: crash}]\n", 4, ":4:10: rank 9 does not exist"},
     {"plan: a\n", 1025, "a job has at most 1024 ranks"},
     /* rules 16 and 17: a gate on many ranks */
-    {POINTS "  p: {hook: thread.exit}\nsteps: [pass p]\n", 2, ":3:3: the gate p is on 2 ranks"},
-    {POINTS "  p: {hook: thread.exit}\nsteps: [pass p]\n", 1, ""},
-    {POINTS "  p: {hook: thread.exit}\nsteps: [pass p]\n", 0, ""},
-    {POINTS "  p: {hook: thread.exit, rank: 1}\nsteps: [pass p]\n", 2, ""},
-    {POINTS "  p: {hook: thread.exit}\nsteps: [reach p]\n", 2, ""},
+    {POINTS "  p: {hook: thread.start}\nsteps: [pass p]\n", 2, ":3:3: the gate p is on 2 ranks"},
+    {POINTS "  p: {hook: thread.start}\nsteps: [pass p]\n", 1, ""},
+    {POINTS "  p: {hook: thread.start}\nsteps: [pass p]\n", 0, ""},
+    {POINTS "  p: {hook: thread.start, rank: 1}\nsteps: [pass p]\n", 2, ""},
+    {POINTS "  p: {hook: thread.start}\nsteps: [reach p]\n", 2, ""},
     {GATES "steps: [pass g, pass h]\n", 2, ""},
-    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.exit}}\nsteps: [pass p]\n", 2,
+    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.start}}\nsteps: [pass p]\n", 2,
      ""},
-    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.exit, rank: 1}}\nsteps: [pass "
+    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.start, rank: 1}}\nsteps: [pass "
      "p]\n",
      2, ":4:10: p is on rank 1 only, but the sequence of rank 0 needs it too"},
-    {"plan: a\nscope: rank\nranks: [1]\npoints: {p: {hook: thread.exit, rank: 1}}\nsteps: [pass "
+    {"plan: a\nscope: rank\nranks: [1]\npoints: {p: {hook: thread.start, rank: 1}}\nsteps: [pass "
      "p]\n",
      2, ""},
     /* sides and gates */
     {POINTS "  p: {hook: 'call:*!f', side: asleep}\nsteps: [pass p]\n", 0,
      ":4:9: 'pass p': a sleeping thread cannot be held"},
     {POINTS "  p: {hook: 'call:*!f', side: asleep}\nsteps: [reach p]\n", 0, ""},
-    {POINTS "  p: {hook: thread.exit, side: return}\nsteps: [reach p]\n", 0,
-     ":3:3: p: the hook thread.exit has no side return; it has enter"},
+    {POINTS "  p: {hook: thread.start, side: return}\nsteps: [reach p]\n", 0,
+     ":3:3: p: the hook thread.start has no side return; it has enter"},
     {POINTS CALL "steps: [pass c, reach c]\n", 0,
      ":4:17: 'reach c' comes after the last pass of c"},
     {POINTS CALL "steps: [pass c, reach c, pass c]\n", 0, ""},
-    {POINTS "  p: {hook: thread.exit, crowd: hold}\nsteps: [reach p]\n", 0, ":3:3: p: crowd: hold"},
-    {POINTS "  p: {hook: thread.exit, crowd: hold}\nsteps: [pass p]\n", 0, ""},
-    {POINTS "  p: {hook: thread.exit, same: true}\nsteps: [pass p]\n", 0, ":3:3: p: same: true"},
-    {POINTS "  p: {hook: thread.exit, same: true}\nsteps: [pass p, pass p]\n", 0, ""},
+    {POINTS "  p: {hook: thread.start, crowd: hold}\nsteps: [reach p]\n", 0, ":3:3: p: crowd: hold"},
+    {POINTS "  p: {hook: thread.start, crowd: hold}\nsteps: [pass p]\n", 0, ""},
+    {POINTS "  p: {hook: thread.start, same: true}\nsteps: [pass p]\n", 0, ":3:3: p: same: true"},
+    {POINTS "  p: {hook: thread.start, same: true}\nsteps: [pass p, pass p]\n", 0, ""},
     /* after */
-    {POINTS "  p: {hook: thread.exit, after: reach q}\nsteps: [reach p]\n", 0,
+    {POINTS "  p: {hook: thread.start, after: reach q}\nsteps: [reach p]\n", 0,
      ":3:33: 'reach q' is no step of this plan"},
-    {POINTS "  p: {hook: thread.exit, after: 1}\nsteps: [reach p]\n", 0,
+    {POINTS "  p: {hook: thread.start, after: 1}\nsteps: [reach p]\n", 0,
      ":3:33: p is armed only after 'reach p' (line 4), but 'reach p' in line 4 needs it before"},
     {"plan: a\nroles: {r: {at: thread.start, after: reach q}}\npoints:\n"
-     "  p: {hook: thread.exit, role: r}\n  q: {hook: thread.exit}\nsteps: [reach p, reach q]\n",
+     "  p: {hook: thread.start, role: r}\n  q: {hook: thread.start}\nsteps: [reach p, reach q]\n",
      0, ":4:3: p needs the role r in line 6, but the role is bound only after 'reach q'"},
     /* never used */
-    {POINTS CALL "  p: {hook: thread.exit}\nsteps: [reach c]\n", 0,
+    {POINTS CALL "  p: {hook: thread.start}\nsteps: [reach c]\n", 0,
      ":4:3: the point p is never used"},
     {"plan: a\nroles: {r: {at: thread.start}}\n", 0, ":2:9: the role r is never used"},
-    {"plan: a\nroles: {r: {at: thread.start, rank: 1}}\npoints: {p: {hook: thread.exit, rank: 0, "
+    {"plan: a\nroles: {r: {at: thread.start, rank: 1}}\npoints: {p: {hook: thread.start, rank: 0, "
      "role: r}}\nsteps: [reach p]\n",
      0, ":3:10: p is on rank 0, but its role r is bound on rank 1"},
-    {POINTS "  p: {hook: thread.exit, from: a.out}\nsteps: [reach p]\n", 0,
+    {POINTS "  p: {hook: thread.start, from: a.out}\nsteps: [reach p]\n", 0,
      ":3:3: p: from: is the calling module of a call: hook"},
     /* faults */
     {POINTS CALL "faults: [{at: c, do: fail}]\n", 0, ":4:10: fail needs return: or errno:"},
@@ -187,7 +187,7 @@ static void test_table(void) {
 
 /* Tables of the board that the plan's own tables do not bound. */
 static void test_sizes(void) {
-    char *steps = copy_text("plan: a\npoints: {c: {hook: thread.exit}}\nsteps:\n");
+    char *steps = copy_text("plan: a\npoints: {c: {hook: thread.start}}\nsteps:\n");
     for (int i = 0; i < BOARD_MAX_CLAIMS + 1; i++) {
         char *longer = format_text("%s  - pass c\n", steps);
         free(steps);
