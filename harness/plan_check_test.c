@@ -113,9 +113,9 @@ static const struct {
     {POINTS "  p: {hook: thread.start, same: true}\nsteps: [pass p, pass p]\n", 0, ""},
     /* after */
     {POINTS "  p: {hook: thread.start, after: reach q}\nsteps: [reach p]\n", 0,
-     ":3:33: 'reach q' is no step of this plan"},
+     ":3:34: 'reach q' is no step of this plan"},
     {POINTS "  p: {hook: thread.start, after: 1}\nsteps: [reach p]\n", 0,
-     ":3:33: p is armed only after 'reach p' (line 4), but 'reach p' in line 4 needs it before"},
+     ":3:34: p is armed only after 'reach p' (line 4), but 'reach p' in line 4 needs it before"},
     {"plan: a\nroles: {r: {at: thread.start, after: reach q}}\npoints:\n"
      "  p: {hook: thread.start, role: r}\n  q: {hook: thread.start}\nsteps: [reach p, reach q]\n",
      0, ":4:3: p needs the role r in line 6, but the role is bound only after 'reach q'"},

@@ -212,7 +212,7 @@ static const struct {
     {"plan: a\npoints: {p: {hook: thread.exit, strat: x}}\n",
      ":2:33: unknown filter 'strat'; did you mean start"},
     {"plan: a\npoints: {p: {hook: thread.exit, ninfo: 1}}\n",
-     ":2:33: the hook thread.exit has no 'ninfo' to filter by; it has start"},
+     ":2:33: the hook thread.exit has no 'ninfo' to filter by; it has dtor start"},
     {"plan: a\npoints: {p: {hook: 'call:m!f', status: 1}}\n", "it has no attributes"},
     {"plan: a\npoints: {p: {hook: process.exit, status: one}}\n", "'one' is not a whole number"},
     {"plan: a\npoints: {p: {hook: thread.exit, side: left}}\n", "unknown side 'left'"},
