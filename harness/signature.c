@@ -132,48 +132,15 @@ static bool frame_of_tools(const struct finding_frame *f) {
  * have a name depends on the debug packages of the machine. */
 static bool frame_of_runtime(const struct finding_frame *f, const char *function) {
     static const char *const libc[] = {"libc.so*", "libpthread.so*", "ld-linux*", NULL};
-    static const char *const names[] = {"abort",
-                                        "__GI_abort",
-                                        "raise",
-                                        "__GI_raise",
-                                        "gsignal",
-                                        "kill",
-                                        "pthread_kill",
-                                        "__pthread_kill*",
-                                        "__assert_fail*",
-                                        "__GI___assert_*",
-                                        "__libc_message*",
-                                        "malloc_printerr",
-                                        "_int_free*",
-                                        "__libc_free",
-                                        "free",
-                                        "__GI___libc_free",
-                                        "__fortify_*",
-                                        "__stack_chk_*",
-                                        "__restore_rt",
-                                        "__cxa_*",
-                                        "std::*",
-                                        "__gnu_cxx::*",
-                                        "__cxxabiv1::*",
-                                        "operator new*",
-                                        "operator delete*",
-                                        "__libc_start_*",
-                                        "_start",
-                                        "start_thread",
-                                        "clone",
-                                        "clone3",
-                                        "__clone",
-                                        "__clone3",
-                                        "*__nptl_deallocate_tsd",
-                                        "*__call_tls_dtors",
-                                        /* what this machine's processor chose: */
-                                        "__*_sse2*",
-                                        "__*_sse4*",
-                                        "__*_ssse3*",
-                                        "__*_avx*",
-                                        "__*_evex*",
-                                        "__*_erms*",
-                                        NULL};
+    static const char *const names[] = {
+        "abort", "__GI_abort", "raise", "__GI_raise", "gsignal", "kill", "pthread_kill",
+        "__pthread_kill*", "__assert_fail*", "__GI___assert_*", "__libc_message*",
+        "malloc_printerr", "_int_free*", "__libc_free", "free", "__GI___libc_free", "__fortify_*",
+        "__stack_chk_*", "__restore_rt", "__cxa_*", "std::*", "__gnu_cxx::*", "__cxxabiv1::*",
+        "operator new*", "operator delete*", "__libc_start_*", "_start", "start_thread", "clone",
+        "clone3", "__clone", "__clone3", "*__nptl_deallocate_tsd", "*__call_tls_dtors",
+        /* what this machine's processor chose: */
+        "__*_sse2*", "__*_sse4*", "__*_ssse3*", "__*_avx*", "__*_evex*", "__*_erms*", NULL};
     if (!function)
         return f->module && matches_any(basename(f->module), libc);
     return matches_any(function, names);

@@ -4,8 +4,9 @@
  * sets and asks for its handlers and masks as ever, and is shown its own.
  *
  * Outside the program's own fault handlers neither signal is ever blocked in the kernel, since a
- * fault of a blocked signal ends the process. Seen past the C library (a system call of the
- * program's own, sigset) nothing of this holds; fault_signals_check finds that out. */
+ * fault of a blocked signal ends the process (so a program that is executed starts with neither).
+ * Seen past the C library (a system call of the program's own, sigset) nothing of this holds;
+ * fault_signals_check finds that out. */
 #ifndef HOLDPOINT_FAULT_SIGNALS_H
 #define HOLDPOINT_FAULT_SIGNALS_H
 

@@ -22,7 +22,8 @@ enum {
     SLACK = 0xfb, /* between the end of a block and the closed page */
     RETRIES = 3,
 };
-#define MOST_BYTES ((size_t)1 << 30) /* of all places together */
+#define MOST_BYTES       ((size_t)1 << 30) /* of all places together, mostly never touched */
+#define MOST_QUARANTINED ((size_t)1 << 27)
 
 enum block_state {
     UNUSED,
@@ -82,8 +83,17 @@ static void walk_stack(uint64_t *pc) {
 
 /* ---- places ---- */
 
+/* Of large blocks the quarantine keeps fewer than there are places for: it is all memory in use. */
+static bool quarantine_is_large(void) {
+    uint32_t used = atomic_load(&unused), now = atomic_load(&live);
+    return used > now && (uint64_t)(used - now) * (stride - PAGE) > MOST_QUARANTINED;
+}
+
 static struct block *find_place(void) {
-    uint32_t i = atomic_load(&unused);
+    uint32_t i;
+    if (quarantine_is_large() && quarantine_take(&quarantine, &i))
+        return &block[i];
+    i = atomic_load(&unused);
     while (i < n_blocks)
         if (atomic_compare_exchange_strong(&unused, &i, i + 1))
             return &block[i];
