@@ -36,9 +36,10 @@ static enum kind kind_of(const struct plan *p, int point) {
 static void show_point(const struct plan *p, int i) {
     static const char *const name[] = {"gate", "mark", "point"};
     const struct plan_point *point = &p->point[i];
+    bool is_call = point->hook == HOOK_CALL;
     printf("  %-5s  %s: %s%s%s%s, side %s", name[kind_of(p, i)], point->name,
-           hook_names[point->hook].name, point->module ? point->module : "",
-           point->module ? "!" : "", point->function ? point->function : "",
+           hook_names[point->hook].name, is_call && point->module ? point->module : "",
+           is_call && point->module ? "!" : "", is_call && point->function ? point->function : "",
            side_name(point->side));
     if (point->rank >= 0)
         printf(", rank %d", point->rank);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "hook_names.h"
+
 struct compiler {
     const struct plan *plan;
     struct board *board;
@@ -55,6 +57,7 @@ static uint64_t scaled(const struct compiler *k, uint64_t ns) {
 static uint16_t add_hook(struct compiler *k, const struct plan_point *point) {
     struct board *b = k->board;
     struct board_hook hook = {.id = (uint16_t)point->hook,
+                              .object = (uint16_t)call_names[point->hook].object,
                               .module = string(k, point->module),
                               .function = string(k, point->function),
                               .from = string(k, point->from)};

@@ -12,6 +12,16 @@ const struct hook_name hook_names[HOOK_COUNT] = {
 #undef ATTR
 };
 
+const struct call_name call_names[HOOK_COUNT] = {
+#define ATTR(name, id, type, what)
+#define HOOK(name, id, sides, traits, attributes, what, way, function)
+#define CALL_NAME(name, id, sides, traits, attributes, what, module, function, object)             \
+    [HOOK_##id] = {module, function, object},
+#include "../shims/hooks.def"
+#undef HOOK
+#undef ATTR
+};
+
 const struct attribute_name attribute_names[ATTR_COUNT] = {
 #define ATTR(name, id, type, what) [ATTR_##id] = {name, type, what},
 #define HOOK(name, id, sides, traits, attributes, what, way, function)

@@ -9,6 +9,11 @@ struct hook_name {
     const char *name, *sides, *traits, *attributes, *what, *way,
         *function; /* as in shims/hooks.def */
 };
+/* A hook that is a name for call:MODULE!FUNCTION; function NULL: it is none. */
+struct call_name {
+    const char *module, *function;
+    unsigned object; /* 1 + the number of the argument that it is about; 0: none */
+};
 struct attribute_name {
     const char *name;
     enum attr_type type;
@@ -17,6 +22,7 @@ struct attribute_name {
 
 /* Indexed by enum hook_id and enum attr_id. */
 extern const struct hook_name hook_names[HOOK_COUNT];
+extern const struct call_name call_names[HOOK_COUNT];
 extern const struct attribute_name attribute_names[ATTR_COUNT];
 
 /* HOOK_COUNT and ATTR_COUNT: there is none of that name. "call:" is found by any name that begins

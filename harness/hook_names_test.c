@@ -31,7 +31,12 @@ int main(void) {
         check(strspn(h->traits, "CFBOS") == strlen(h->traits), h->name, "unknown trait");
         check(i == 0 || strcmp(hook_names[i - 1].name, h->name) < 0, h->name, "not sorted");
         check_attributes((enum hook_id)i);
+        bool has_object = call_names[i].function && call_names[i].object;
+        check(!call_names[i].function || has_object == hook_has_trait((enum hook_id)i, 'O'),
+              h->name, "a name for a call is about one of its arguments, or has no trait O");
     }
+    check(call_names[HOOK_TREE_ERASE].object == 2 && !call_names[HOOK_CALL].function, "tree.erase",
+          "is no name for a call");
     check(hook_by_name("call:libc.so.6!close") == HOOK_CALL, "call:libc.so.6!close", "not call:");
     check(hook_by_name("thread.exi") == HOOK_COUNT, "thread.exi", "found by a part of a name");
     check(hook_has_side(HOOK_CALL, SIDE_ASLEEP), "call:", "has no side asleep");

@@ -90,6 +90,15 @@ static bool read_call(struct yaml_tree *t, yaml_node_t *v, const char *text,
     return true;
 }
 
+/* A hook that is a name for a call says which. */
+static void name_call(struct plan_point *point) {
+    const struct call_name *call = &call_names[point->hook];
+    if (!call->function)
+        return;
+    point->module = copy_text(call->module);
+    point->function = copy_text(call->function);
+}
+
 static bool read_hook(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan_point *point = into;
     const char *text = tree_scalar(t, v, "a hook");
@@ -98,8 +107,10 @@ static bool read_hook(struct yaml_tree *t, yaml_node_t *v, void *into) {
     point->hook = hook_by_name(text);
     if (point->hook == HOOK_CALL)
         return read_call(t, v, text, point);
-    if (point->hook != HOOK_COUNT)
+    if (point->hook != HOOK_COUNT) {
+        name_call(point);
         return true;
+    }
     const char *known[HOOK_COUNT];
     for (int i = 0; i < HOOK_COUNT; i++)
         known[i] = i == HOOK_CALL ? "call:MODULE!FUNCTION" : hook_names[i].name;
@@ -193,10 +204,10 @@ static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
         return read_point_name(t, v, into);
     AUTO_TEXT text = format_text("within %s", name);
     int found = point_named(p, text);
-    if (found < 0)
-        found = declare(t, v, copy_text(text));
-    if (found >= 0)
+    if (found < 0 && (found = declare(t, v, copy_text(text))) >= 0) {
         p->point[found].hook = hook;
+        name_call(&p->point[found]);
+    }
     *(int *)into = found;
     return found >= 0;
 }

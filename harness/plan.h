@@ -17,7 +17,7 @@ struct plan_filter {
 struct plan_point {
     char *name; /* "role NAME" for the point that holds a role's `at` */
     enum hook_id hook;
-    char *module, *function, *from; /* call: hooks */
+    char *module, *function, *from; /* of call: and its names */
     enum side side;
     int rank;   /* -1: any */
     int role;   /* index into roles, -1: none */

@@ -274,7 +274,7 @@ static void check_point(struct check *k, int i) {
         REFUSE_AT(k, point,
                   "the point %s is never used: name it in a step or a fault, or remove it",
                   point->name);
-    if (point->from && point->hook != HOOK_CALL)
+    if (point->from && !point->function)
         REFUSE_AT(k, point,
                   "%s: from: is the calling module of a call: hook; for %s use caller: "
                   "MODULE!FUNCTION",
@@ -606,7 +606,7 @@ void plan_doubts(const struct plan *p, const char *program, struct complaints *c
     for (int i = 0; closure && i < p->n_points; i++)
         if (p->sweep.kind == SWEEP_OVER && p->sweep.point == i)
             doubt_swept(p, closure, program, c);
-        else if (p->point[i].hook == HOOK_CALL)
+        else if (p->point[i].function)
             doubt_function(p, &p->point[i], closure, program, c);
     if (closure && p->heap.from && strcmp(p->heap.from, "PROGRAM") != 0 &&
         !closure_has_module(closure, p->heap.from))

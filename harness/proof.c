@@ -261,7 +261,7 @@ static void check_hooks(const struct board *b, struct sentences *s) {
         if (!present || bound)
             continue;
         AUTO_TEXT name = hook_text(b, (uint16_t)h);
-        if (b->hook[h].id == HOOK_CALL)
+        if (b->hook[h].function)
             say(s,
                 "%s: no module calls it: 0 relocation slots; check the name with `holdpoint hooks "
                 "PROGRAM`",

@@ -140,10 +140,15 @@ bool any_step_done_or_fault_fired(const struct board *b) {
 char *hook_text(const struct board *b, uint16_t hook) {
     const struct board_hook *h = &b->hook[hook < b->n_hooks ? hook : 0];
     const char *from = board_string(b, h->from);
-    if (h->id != HOOK_CALL)
-        return copy_text(h->id < HOOK_COUNT ? hook_names[h->id].name : "unknown hook");
-    return format_text("call:%s!%s%s%s", board_string(b, h->module), board_string(b, h->function),
-                       *from ? " from " : "", from);
+    if (h->id >= HOOK_COUNT)
+        return copy_text("unknown hook");
+    const char *name = hook_names[h->id].name;
+    if (!h->function)
+        return copy_text(name);
+    AUTO_TEXT call = format_text("%s!%s%s%s", board_string(b, h->module),
+                                 board_string(b, h->function), *from ? " from " : "", from);
+    return h->id == HOOK_CALL ? format_text("call:%s", call)
+                              : format_text("%s (call:%s)", name, call);
 }
 
 const char *role_text(uint32_t role) {

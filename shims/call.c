@@ -65,7 +65,7 @@ static uint16_t hook_of(const struct slot *s, const void **original) {
     const struct board *b = process->board;
     for (uint16_t h = 0; h < b->n_hooks; h++) {
         const char *from = board_string(b, b->hook[h].from);
-        if (b->hook[h].id != HOOK_CALL || !idle_hook[h].points ||
+        if (!b->hook[h].function || !idle_hook[h].points ||
             strcmp(board_string(b, b->hook[h].function), s->name) ||
             (*from && !object_matches(s->object, from)))
             continue;
@@ -98,10 +98,11 @@ const struct slot_user call_slots = {look, patched};
 
 /* ---- a hooked call ---- */
 
-static void returned(void *data, uintptr_t sp_after, const void *returns_to,
+static void returned(void *data, uint64_t object, uintptr_t sp_after, const void *returns_to,
                      struct probe_result *r) {
     const struct call_site *s = data;
     struct arrival a = ARRIVAL(s->hook, SIDE_RETURN);
+    a.object = object;
     a.caller = returns_to;
     a.sp = sp_after;
     if (engine_takes_part())
@@ -122,6 +123,8 @@ int call_entered(struct call_registers *r, void **frame) {
     a.sp = (uintptr_t)(frame + 3);
     a.args = r->argument;
     a.n_args = 6;
+    unsigned about = process->board->hook[s->hook].object;
+    a.object = about ? (uint64_t)r->argument[about - 1] : 0;
     engine_arrive(&a);
     if (a.fails) {
         r->result = a.result;
@@ -130,6 +133,6 @@ int call_entered(struct call_registers *r, void **frame) {
         return 1;
     }
     if (engine_wants_return(s->hook))
-        probe_set(&frame[2], (uintptr_t)&frame[3], returned, s);
+        probe_set(&frame[2], (uintptr_t)&frame[3], returned, s, a.object);
     return 0;
 }

@@ -80,7 +80,7 @@ void engine_start(void) {
         idle_hook[i].never = plan_hook[i].points & (extents | role_points | objects);
     }
     for (uint16_t i = 0; i < b->n_hooks; i++)
-        if (b->hook[i].id != HOOK_CALL && plan_hook[i].points)
+        if (!b->hook[i].function && plan_hook[i].points)
             __atomic_store_n(&engine_hook_index[b->hook[i].id], i, __ATOMIC_RELAXED);
 }
 

@@ -23,9 +23,10 @@ enum {
     ASLEEP_WAIT_MS = 500
 };
 
-static void owner_returned(void *data, uintptr_t sp_after, const void *returns_to,
+static void owner_returned(void *data, uint64_t number, uintptr_t sp_after, const void *returns_to,
                            struct probe_result *r) {
     struct frames_target *t = data;
+    (void)number;
     (void)sp_after;
     (void)returns_to;
     (void)r;
@@ -45,8 +46,8 @@ static void add_target(struct frames_watch *w, uintptr_t address, bool direct, u
                                 .owner_returns_to = owner.returns_to};
     /* Only where the unwinder and the stack agree on what lies in the slot. */
     if (*owner.return_slot == owner.returns_to)
-        t->probed =
-            probe_set(owner.return_slot, (uintptr_t)__builtin_frame_address(0), owner_returned, t);
+        t->probed = probe_set(owner.return_slot, (uintptr_t)__builtin_frame_address(0),
+                              owner_returned, t, 0);
 }
 
 void frames_register(struct frames_watch *w, const void *data) {

@@ -17,9 +17,8 @@ enum probe_state {
     PROBE_RETURNED, /* its frame returned on another thread than the one whose list it is in */
 };
 
-/* The layout is known to arch/x86_64/probe.S: the return address first, `returning` at 40, 48
- * bytes.
- */
+/* The layout is known to arch/x86_64/probe.S: the return address first, `returning` at 40, 56
+ * bytes. */
 struct probe {
     void *returns_to;
     uintptr_t sp_after;
@@ -29,8 +28,9 @@ struct probe {
     int32_t below;              /* 1 + index of this thread's next outer probe */
     _Atomic uint32_t returning; /* set before the return slot is restored */
     uint32_t pad;
+    uint64_t number;
 };
-_Static_assert(sizeof(struct probe) == 48 && offsetof(struct probe, returning) == 40, "probe.S");
+_Static_assert(sizeof(struct probe) == 56 && offsetof(struct probe, returning) == 40, "probe.S");
 
 extern char probe_stubs[] __attribute__((visibility("hidden")));
 struct probe probe_table[PROBE_COUNT] __attribute__((visibility("hidden")));
@@ -132,7 +132,8 @@ static void drop_replaced(int32_t *link, uintptr_t sp_after, const void *now) {
     }
 }
 
-bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data) {
+bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data,
+               uint64_t number) {
     struct thread *t = &thread_self;
     uintptr_t sp_after = (uintptr_t)(return_slot + 1);
     drop_below(t, dead_below);
@@ -151,6 +152,7 @@ bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *functio
     p->sp_after = sp_after;
     p->function = function;
     p->data = data;
+    p->number = number;
     atomic_store(&p->returning, 0);
     p->below = *link;
     *link = index + 1;
@@ -171,7 +173,7 @@ uintptr_t probe_returned(uint64_t index, struct probe_result *r, uintptr_t sp_af
     uint32_t listed = PROBE_LISTED;
     if (own || !atomic_compare_exchange_strong(&probe_table[index].state, &listed, PROBE_RETURNED))
         atomic_store(&probe_table[index].state, PROBE_FREE);
-    p.function(p.data, sp_after, p.returns_to, r);
+    p.function(p.data, p.number, sp_after, p.returns_to, r);
     return (uintptr_t)p.returns_to;
 }
 

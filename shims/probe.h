@@ -16,14 +16,15 @@ struct probe_result {
     int64_t rax, rdx;
 };
 
-/* Called on the thread whose frame returned; `data` as given to probe_set. */
-typedef void probe_function(void *data, uintptr_t sp_after, const void *returns_to,
+/* Called on the thread whose frame returned; `data` and `number` as given to probe_set. */
+typedef void probe_function(void *data, uint64_t number, uintptr_t sp_after, const void *returns_to,
                             struct probe_result *r);
 
 /* Replaces *return_slot. dead_below: no frame of this stack below it is alive any more, apart from
  * the shim's own. False: the pool is full (reported on the board); the call is then not seen
  * returning. */
-bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data);
+bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data,
+               uint64_t number);
 
 /* The thread is about to end: frees its probes. */
 void probe_thread_ends(void);

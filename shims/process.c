@@ -144,7 +144,7 @@ static void check_in(struct board *b, int slot, int32_t rank, bool first) {
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
     s->program[n > 0 ? n : 0] = '\0';
     for (uint32_t i = 0; i < b->n_hooks; i++)
-        if (b->hook[i].id != HOOK_CALL) /* relocation slots add up over the programs that it runs */
+        if (!b->hook[i].function) /* relocation slots add up over the programs that it runs */
             atomic_store(&s->bound[i], 1);
     engine_start();
     atomic_store(&p->armed, 1);

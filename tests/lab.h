@@ -10,10 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 int a(int), b(int), c(int), d(int), e(int);
 int body_ran(char name);
 int outer(int times), sleepy(int ms), busy(int ms);
 double mixed(int, double, long, float, const char *, double, long, long, long, long);
+#ifdef __cplusplus
+}
+#endif
 
 static inline void nap(int ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000L};

@@ -119,3 +119,44 @@ def test_a_program_sees_no_difference_in_its_destructors(lab, flags):
     alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     r = lab.holdpoint.exec("plan: p\npoints: {x: {hook: thread.exit}}\n" + delays("x"), program)
     assert r.rc == 0 and [w for line in lines(r) for w in line.split()] == alone, (alone, lines(r))
+
+
+# ---- names for calls: the out-of-line functions of std::map and its like ----
+
+TREES = """
+#include <map>
+#include <set>
+static std::map<int, int> m; static std::set<long> s;
+int main() {
+    m[1] = 1; s.insert(1); a(1); m[2] = 2; s.insert(2); b(1);
+    m.erase(1); s.erase(1); c(1); m.clear(); return 0;
+}"""
+
+
+def test_trees_tell_of_each_insertion_and_erasure_by_their_map(lab):
+    plan = """plan: p
+points:
+  in:    {hook: tree.insert}
+  first: {hook: tree.insert, nth: 1}
+  same:  {hook: tree.insert, object_of: first, side: return}
+  other: {hook: tree.insert, not_object_of: first}
+  out:   {hook: tree.erase, object_of: first}
+  gone:  {hook: tree.erase, side: return, object_of: same}
+""" + delays("in", "first", "same", "other", "out", "gone")
+    r = lab.holdpoint.exec(plan, lab.program(TREES, compiler="g++", suffix=".cpp"))
+    counts = {name: point(r, name)["arrivals"] for name in ("in", "first", "same", "other", "out", "gone")}
+    assert counts == {"in": 4, "first": 1, "same": 2, "other": 2, "out": 1, "gone": 1}, counts
+
+
+def test_a_thread_is_held_at_an_erasure(lab):
+    plan = 'plan: p\npoints: {erase: {hook: tree.erase, nth: 2}, c: {hook: "call:libt.so!c"}, d: {hook: "call:libt.so!d"}}\n' \
+           'steps: [reach erase, reach d, pass erase, reach c]'
+    body = TREES.replace("int main() {", 'static void *other(void *u) { nap(100); d(1); return u; } int main() { pthread_t t = go(other);')
+    r = lab.holdpoint.exec(plan, lab.program(body.replace("return 0", "join(t); return 0"), compiler="g++", suffix=".cpp"))
+    assert r.verdict == "clean" and set(r.steps.values()) == {"done"}, r
+
+
+def test_a_tree_whose_functions_are_linked_in_is_not_exercised(lab):
+    program = lab.program(TREES, "-static-libstdc++", compiler="g++", suffix=".cpp")
+    r = lab.holdpoint.exec("plan: p\npoints: {erase: {hook: tree.erase}}\nsteps: [reach erase]\n", program)
+    assert r.verdict == "not-exercised" and "tree.erase (call:*!_ZSt28_Rb_tree_rebalance" in r.reason, r

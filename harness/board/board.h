@@ -122,11 +122,12 @@ enum board_table {
 /* ---- the compiled plan: constant once the board is published ---- */
 
 struct board_hook {
-    uint16_t id; /* enum hook_id */
-    uint16_t pad;
-    uint32_t module;   /* call: glob of the defining module's file name */
-    uint32_t function; /* call: exported name */
-    uint32_t from;     /* call: glob of the calling module's file name, or "" for all */
+    uint16_t id;     /* enum hook_id */
+    uint16_t object; /* of a call: 1 + the number of the argument that it is about, 0: none */
+    /* Of call: and of its names; elsewhere "". */
+    uint32_t module;   /* glob of the defining module's file name */
+    uint32_t function; /* exported name */
+    uint32_t from;     /* glob of the calling module's file name, or "" for all */
 };
 
 struct board_filter {

@@ -8,7 +8,7 @@
  */
 #define PROBE_COUNT 1024
 #define STUB_BYTES  32
-#define ENTRY_BYTES 48
+#define ENTRY_BYTES 56
 
         .text
         .p2align 5
