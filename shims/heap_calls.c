@@ -65,6 +65,11 @@ typedef void free_2(void *, uintptr_t);
 typedef void free_3(void *, uintptr_t, uintptr_t);
 #define AS(type, name) ((type *)(uintptr_t)get(FUNCTION_##name))
 
+/* An allocator of its own kind may tell no sizes. */
+static bool size_is_known(const void *p) {
+    return heap_guard_has(p) || get(FUNCTION_malloc_usable_size);
+}
+
 static size_t usable_size(void *p) {
     if (heap_guard_has(p))
         return heap_guard_size(p);
@@ -139,7 +144,7 @@ NEW_ALIGNED_NOTHROW(DEFINE_NEW_ALIGNED_NOTHROW)
 /* ---- freeing ---- */
 
 static void look_for_locks(void *p) {
-    if (sees_frees && p && lock_misuse_looks_at_frees())
+    if (sees_frees && p && size_is_known(p) && lock_misuse_looks_at_frees())
         lock_misuse_frees(p, usable_size(p));
 }
 
@@ -188,7 +193,8 @@ static void *move(void *old, void *new, size_t n) {
 
 /* True: done, and *result is the answer. `guarded`: the new block may be. */
 static bool resizes(void *p, size_t n, bool guarded, void **result) {
-    void *new = guarded &&n ? heap_guard_allocate(n, MALLOC_ALIGNMENT) : NULL;
+    bool may = guarded && n && (!p || size_is_known(p));
+    void *new = may ? heap_guard_allocate(n, MALLOC_ALIGNMENT) : NULL;
     if (!p) {
         *result = new;
         return new != NULL;
@@ -272,7 +278,7 @@ static bool is_guarded(const struct slot *s) {
 static bool leads_to_original(const struct slot *s, enum function f) {
     const struct object *definer;
     const void *target = slot_target(s, &definer), *known = get(f);
-    if (!target)
+    if (!target || (!known && f == FUNCTION_malloc_usable_size))
         return false;
     if (!known || !objects_at((uintptr_t)known))
         atomic_store(&original[f], known = target);
@@ -281,14 +287,16 @@ static bool leads_to_original(const struct slot *s, enum function f) {
 
 /* What the functions above need of the allocator whatever the slots were called. */
 static bool knows_allocator(const struct slot *s) {
-    static const enum function needed[] = {FUNCTION_malloc, FUNCTION_free,
-                                           FUNCTION_malloc_usable_size};
+    static const enum function needed[] = {FUNCTION_malloc, FUNCTION_free};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!get(needed[i]))
             atomic_store(&original[needed[i]], slot_definition(s->object, named[needed[i]].name));
-    const struct object *frees_from = objects_at((uintptr_t)get(FUNCTION_free));
-    return get(FUNCTION_malloc) && frees_from &&
-           frees_from == objects_at((uintptr_t)get(FUNCTION_malloc_usable_size));
+    if (!get(FUNCTION_malloc) || !get(FUNCTION_free))
+        return false;
+    const void *size = slot_definition(s->object, "malloc_usable_size");
+    if (size && objects_at((uintptr_t)size) == objects_at((uintptr_t)get(FUNCTION_free)))
+        atomic_store(&original[FUNCTION_malloc_usable_size], size);
+    return true;
 }
 
 static struct slot_end look(const struct slot *s) {

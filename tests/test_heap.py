@@ -356,6 +356,31 @@ int main(void) {
     assert r.kinds == ["heap-use-after-free"] and lines(r) == ["end"] and guarded(r) == 240000, (r, r.findings)
 
 
+ALLOCATOR = """
+#include <stddef.h>
+#include <string.h>
+static char pool[1 << 22]; static size_t used; int own_frees;
+void *malloc(size_t n) { size_t at = __atomic_fetch_add(&used, (n + 31) / 16 * 16, __ATOMIC_SEQ_CST); *(size_t *)(pool + at) = n; return pool + at + 16; }
+void free(void *p) { if (p && ((char *)p < pool || (char *)p >= pool + sizeof pool)) __builtin_trap(); own_frees += p != NULL; }
+void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }
+void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) memcpy(q, p, ((size_t *)p)[-2] < n ? ((size_t *)p)[-2] : n); return q; }
+"""
+
+
+def test_beside_an_allocator_of_another_library_that_tells_no_sizes(lab, tmp_path):
+    (tmp_path / "own.c").write_text(ALLOCATOR)
+    own = compile_c(tmp_path / "libown.so", [tmp_path / "own.c"], "-shared", "-fPIC", "-fno-builtin")
+    r = lab.run(PLAN.replace("[heap]", "[heap, locks]"), NODE + """
+extern int own_frees;
+int main(void) {
+    char *p = malloc(50); strcpy(p, "kept"); p = realloc(p, 150); p = realloc(p, 300); int before = own_frees; free(p);
+    if (strcmp(p, "kept") || own_frees != before + 1) return 1;
+    n = make(); n = realloc((void *)n, 160); if (n->c[40] != 7 || own_frees != before + 1) return 2;
+    drop(); load(); return own_frees == before + 1 ? 0 : 3;
+}""", NOT_WARNED, "-fno-builtin", own, f"-Wl,-rpath,{tmp_path}")
+    assert r.kinds == ["heap-use-after-free"] and guarded(r) == 2 and r.trial["ranks"][0]["exit"] == 0, (r, r.findings)
+
+
 def test_a_signal_handler_may_allocate_and_free_at_any_moment(lab):
     r = lab.run(PLAN, """
 #include <sys/time.h>
