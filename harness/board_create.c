@@ -181,7 +181,11 @@ static struct board *publish(int fd, const char *path, const struct plan *p,
         board_seqs(b)[i].rank = p->scope_rank ? p->ranks[i] : -1;
     b->constant_sum = board_constant_sum(b);
     memcpy(b->magic, BOARD_MAGIC, sizeof b->magic);
-    return b;
+    if (board_own_head(b, offsetof(struct board, phase)))
+        return b;
+    complain(c, path, 0, 0, "the board cannot be mapped: %s", strerror(errno));
+    board_unmap(b);
+    return NULL;
 }
 
 static struct board *create_file(const char *dir, const struct plan *p, const struct board *fixed,
@@ -241,10 +245,13 @@ static struct board *open_whole(int fd, const char *path, struct complaints *c) 
         return NULL;
     }
     struct board *b = map(fd, bytes, path, c);
-    const char *problem = b ? board_problem(b, bytes) : NULL;
-    if (!problem)
+    if (!b)
+        return NULL;
+    const char *problem = board_problem(b, bytes);
+    if (!problem && board_own_head(b, offsetof(struct board, phase)))
         return b;
-    complain(c, path, 0, 0, "cannot be used: %s; run the trial again", problem);
+    complain(c, path, 0, 0, "cannot be used: %s; run the trial again",
+             problem ? problem : "there is no memory for it");
     board_unmap(b);
     return NULL;
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -56,6 +56,18 @@ void *board_map(int fd, size_t bytes) {
     munmap(mapped, bytes);
     errno = problem;
     return NULL;
+}
+
+bool board_own_head(void *mapped, size_t bytes) {
+    size_t whole = bytes & ~(page_bytes - 1);
+    void *own = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own == MAP_FAILED)
+        return false;
+    memcpy(own, mapped, whole);
+    if (mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapped) != MAP_FAILED)
+        return true;
+    munmap(own, whole);
+    return false;
 }
 
 void board_unmap(void *mapped) {

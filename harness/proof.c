@@ -30,29 +30,29 @@ static void check_ending(const struct record *e, struct sentences *s) {
 }
 
 static void check_tables(const struct board *b, struct sentences *s) {
-    static const char *const tables[] = {
-        "process slots",
-        "modules",
-        "findings",
-        "trampolines",
-        "return probes",
-        "threads",
-        "code ranges",
-        "callbacks",
-        "rings of events",
-        "sleepers",
-        "locks and threads that use them",
-        "blocks that detector `heap` guards (give `heap:` a narrower `size:` or `from:`)",
-        "descriptors: a connection had a number of 4096 or more",
-        "destructors of thread_local objects"};
+    static const char fewer[] = "use fewer ranks, or hooks of fewer modules";
+    static const struct {
+        const char *name, *advice;
+    } tables[] = {
+        {"process slots", fewer},
+        {"modules", fewer},
+        {"findings", fewer},
+        {"trampolines", fewer},
+        {"return probes", fewer},
+        {"threads", fewer},
+        {"code ranges", fewer},
+        {"callbacks", fewer},
+        {"rings of events", fewer},
+        {"sleepers", fewer},
+        {"locks and threads that use them", fewer},
+        {"blocks that detector `heap` guards", "give `heap:` a narrower `size:` or `from:`"},
+        {"descriptors: a connection had a number of 4096 or more", fewer},
+        {"destructors of thread_local objects", fewer}};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))
-            say(s,
-                "the table of %s was too small, so not everything was seen: use fewer ranks, or "
-                "hooks of "
-                "fewer modules",
-                tables[i]);
+            say(s, "the table of %s was too small, so not everything was seen: %s", tables[i].name,
+                tables[i].advice);
     if (full >> (sizeof tables / sizeof *tables))
         say(s, "a table of the board was full (bits 0x%x)", full);
 }

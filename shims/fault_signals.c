@@ -189,7 +189,7 @@ static bool own(void) {
         set_program_action(i, &theirs);
         sigaddset(&both, owned_signal[i]);
     }
-    if (get_pthread_sigmask()(SIG_UNBLOCK, &both, &before))
+    if (get_sigprocmask()(SIG_UNBLOCK, &both, &before)) /* there is one thread yet */
         return false;
     blocked = owned_in(*word_of(&before));
     for (int i = 0; i < OWNED; i++)

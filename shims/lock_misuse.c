@@ -6,6 +6,7 @@
 #include "thread.h"
 #include "unwind_stack.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -233,6 +234,7 @@ bool lock_misuse_looks_at_frees(void) {
 
 void lock_misuse_frees(const void *block, size_t bytes) {
     struct lock_inside in;
+    int saved = errno; /* a free keeps it */
     while (lock_table_inside(block, bytes, false, &in)) {
         const void *lock = (const void *)(uintptr_t)in.address;
         if (!is_locked(lock, in.kind)) { /* it was released without our knowing */
@@ -247,6 +249,7 @@ void lock_misuse_frees(const void *block, size_t bytes) {
     if (lock_table_inside(block, bytes, true, &in))
         report(FINDING_LOCK_MISUSE, "is freed while a thread asks for it",
                (const void *)(uintptr_t)in.address, in.kind, 0, NULL, STACK_FREE, NULL);
+    errno = saved;
 }
 
 void lock_misuse_destroyed(void *lock, enum lock_kind kind) {

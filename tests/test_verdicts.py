@@ -139,8 +139,9 @@ int main(void) {
 
 
 @pytest.mark.parametrize("damage", ['fseek(board, 200, SEEK_SET); for (int i = 0; i < 99; i++) fputc(0x5a, board); fclose(board);',
+                                    "for (int i = 0; i < 300; i++) fputc(0x5a, board); fclose(board);",  # counts and offsets too
                                     "fflush(board); if (ftruncate(fileno(board), 4096)) return 9; _exit(0);"],
-                         ids=["overwritten", "truncated"])
+                         ids=["overwritten", "head-overwritten", "truncated"])
 def test_verdict_09_a_damaged_board_is_an_error(lab, damage):
     r = lab.run(REACH_A, DAMAGE % damage)
     assert r.verdict == "error" and r.rc == 125 and "board" in r.reason, r
