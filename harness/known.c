@@ -38,8 +38,9 @@ static bool read_glob(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 static bool read_stack(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
-    static const char *const role[] = {"use",       "previous",   "free",    "alloc",
-                                       "initiator", "dead-frame", "callback"};
+    static const char *const role[] = {"use",      "previous",    "free",
+                                       "alloc",    "initiator",   "dead-frame",
+                                       "callback", "acquisition", "destroy"};
     struct known *known = into;
     const char *name = (const char *)key->data.scalar.value;
     bool is_role = false;
