@@ -44,7 +44,7 @@ $(BUILD)/holdpoint-rank: $(RANK_OBJ)
 # Its constructor runs before every other one (initfirst); the unwinder is linked in, so that libc is all it needs.
 # -z nodelete: hooks stay mapped while threads are inside them. -z now: the shim's own calls never bind late.
 $(BUILD)/libholdpoint.so: $(SHIM_OBJ) shims/exports.map
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -shared -static-libgcc -Wl,--version-script=shims/exports.map \
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -shared -static-libgcc -Wl,--version-script=shims/exports.map,--exclude-libs=ALL \
 	  -Wl,-z,now,-z,relro,-z,initfirst,-z,nodelete,-z,defs -Wl,-soname,libholdpoint.so -o $@ $(SHIM_OBJ)
 
 $(BUILD)/obj/host/%.c.o: %.c

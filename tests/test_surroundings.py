@@ -1,6 +1,7 @@
 """The runner's own surroundings: closed files, limits, full disks. The trial works, or the error says what to do."""
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,26 @@ def test_a_program_keeps_its_own_way_with_a_limit_of_file_size(lab):
     rc, stderr, out = through_a_shell(lab, 'ulimit -f 20000; exec "$@"', body="""
 int main(void) { a(1); struct sigaction now; sigaction(SIGXFSZ, NULL, &now); return now.sa_handler != SIG_DFL; }""")
     assert rc == 0, (rc, stderr, out)
+
+
+def exported(library):
+    lines = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
+
+
+def test_nothing_of_ours_is_visible_but_what_stands_before_a_function(lab):
+    shim = Path(lab.holdpoint.program).parent / "libholdpoint.so"
+    libc = next(line.split()[2] for line in subprocess.run(["ldd", lab.holdpoint.program], capture_output=True, text=True,
+                                                           check=True).stdout.splitlines() if line.strip().startswith("libc.so.6"))
+    ours = {name for name in exported(shim) if not name.startswith("PMIx_")}
+    assert len(ours) > 50 and ours - exported(libc) == set(), ours - exported(libc)
+
+
+@pytest.mark.parametrize("flags", [[], ["-fsanitize=thread"], ["-fsanitize=address"]])
+def test_a_wait_on_a_condition_arrives_whoever_asks_for_its_original(lab, flags):
+    plan = 'plan: p\npoints: {w: {hook: cond.wait, side: asleep}, s: {hook: cond.signal}}\nsteps: [reach w, reach s]'
+    r = lab.run(plan, """static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t cond = PTHREAD_COND_INITIALIZER; static int set;
+        static void *f(void *u) { nap(200); pthread_mutex_lock(&m); set = 1; pthread_cond_signal(&cond); pthread_mutex_unlock(&m); return u; }
+        int main(void) { pthread_t t = go(f); pthread_mutex_lock(&m); while (!set) pthread_cond_wait(&cond, &m); pthread_mutex_unlock(&m);
+        join(t); return 0; }""", *flags)
+    assert r.verdict == "clean" and r.rc == 0, r
