@@ -87,7 +87,7 @@ void drop_later(char *p) { free(p); }
 """
 
 
-@pytest.mark.parametrize("mode", ["RTLD_LAZY", "RTLD_NOW"])
+@pytest.mark.parametrize("mode", ["RTLD_LAZY", "RTLD_NOW", "RTLD_NOW|RTLD_DEEPBIND"])
 def test_a_module_that_is_loaded_later(lab, tmp_path, mode):
     (tmp_path / "plugin.c").write_text(PLUGIN)
     plugin = compile_c(tmp_path / "plugin.so", [tmp_path / "plugin.c"], "-shared", "-fPIC", "-fno-builtin")

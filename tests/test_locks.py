@@ -374,6 +374,21 @@ def test_locks_finds_a_mutex_that_is_freed_while_a_thread_asks_for_it(lab):
     assert said == ["freed while a thread asks for it", "freed while it is owned"] and r.verdict == "reproduced", (r, r.findings)
 
 
+def test_locks_finds_a_mutex_that_is_deleted_once_though_delete_frees(lab):
+    source = """
+#include <mutex>
+#include <thread>
+struct waiter { long more[4]; std::mutex m; };
+static waiter *w;
+static void take() { w->m.lock(); }
+int main() {
+    w = new waiter; take(); std::thread t(take); nap(100); std::mutex *m = &w->m; delete w; m->unlock(); _exit(0);
+}"""
+    r = lab.holdpoint.exec(DETECT, lab.program(source, "-w", "-lstdc++", compiler="g++", suffix=".cc"))
+    said = sorted(found["text"].partition(" is ")[2].partition(" (")[0] for found in r.findings)
+    assert said == ["freed while a thread asks for it", "freed while it is owned", "released after its memory was freed"], r.findings
+
+
 @pytest.mark.parametrize("body", [
     "take(); give(&o->m); drop(); make(); take(); give(&o->m); drop();",                             # anew, in the same memory
     "pthread_t t = go(owner); sem_wait(&taken); sem_post(&freed); join(t); drop();",                 # released in time
