@@ -148,6 +148,7 @@ static void joined(void *data) {
 /* X(function, how it waits, parameters, arguments); `t` is the thread. */
 #define JOINING(X)                                                                                 \
     X(pthread_join, WAIT_FOREVER, (pthread_t t, void **r), (t, r))                                 \
+    X(pthread_tryjoin_np, WAIT_NEVER, (pthread_t t, void **r), (t, r))                             \
     X(pthread_timedjoin_np, WAIT_TIMED, (pthread_t t, void **r, const struct timespec *until),     \
       (t, r, until))                                                                               \
     X(pthread_clockjoin_np, WAIT_TIMED,                                                            \

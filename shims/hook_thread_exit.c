@@ -5,8 +5,8 @@
  *
  * glibc runs the thread_local destructors first, the last registered first, and then those of the
  * keys, in rounds, in each round from the lowest key up (nptl: __call_tls_dtors,
- * __nptl_deallocate_tsd). A key of our own, made before any other, is destroyed in every round, and
- * in the last one the exit is over. */
+ * __nptl_deallocate_tsd). A key of our own is destroyed in every round; in the last one the exit is
+ * over when no key behind it has a value. */
 #include "engine.h"
 #include "objects.h"
 #include "original.h"
@@ -42,6 +42,11 @@ static void arrive(struct arrival *a) {
         engine_arrive(a);
 }
 
+static bool is_sanitizers(destructor *run) {
+    const struct object *o = objects_at((uintptr_t)run);
+    return o && o->is_sanitizer;
+}
+
 /* One destructor, an extent of its own. A sanitizer's are its own business. */
 static void run_destructor(destructor *run, void *value) {
     const void *code = (const void *)(uintptr_t)run;
@@ -50,8 +55,7 @@ static void run_destructor(destructor *run, void *value) {
         run(value);
         return;
     }
-    const struct object *o = objects_at((uintptr_t)run);
-    if (o && o->is_sanitizer) {
+    if (is_sanitizers(run)) {
         run(value);
         return;
     }
@@ -64,11 +68,16 @@ static void run_destructor(destructor *run, void *value) {
 
 /* ---- the exit of a thread ---- */
 
+/* The C library keeps the values of so many keys in the thread itself: setting one is safe in a
+ * signal handler. Ours is made before any other. */
+enum { KEYS_IN_THE_THREAD = 32 };
 static pthread_key_t exit_key;
 static _Atomic uint32_t has_exit_key;
 static __thread struct {
     _Atomic uint32_t exits; /* raised when the exit is over: the generation of its extent */
-    uint32_t rounds;
+    uint32_t rounds;        /* of key destructors, so far */
+    bool is_seen;           /* our key has a value on this thread */
+    bool begun, is_over;
     void *(*routine)(void *);
 } exiting;
 
@@ -81,32 +90,45 @@ static void arrive_exit(enum side side) {
 }
 
 static void exit_ends(void) {
-    arrive_exit(SIDE_RETURN);
+    if (exiting.begun)
+        arrive_exit(SIDE_RETURN);
+    exiting.is_over = true;
     atomic_fetch_add(&exiting.exits, 1);
     engine_thread_ends();
 }
 
+static bool more_follow(pthread_key_t key);
+
+/* The destructor of this key has run. */
+static void destroyed(pthread_key_t key) {
+    if (exiting.rounds == PTHREAD_DESTRUCTOR_ITERATIONS && !exiting.is_over && !more_follow(key))
+        exit_ends();
+}
+
 static void one_round(void *value) {
-    if (++exiting.rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
-        !get_pthread_setspecific()(exit_key, value))
-        return;
-    exit_ends();
+    if (++exiting.rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+        get_pthread_setspecific()(exit_key, value);
+    destroyed(exit_key);
 }
 
 __attribute__((constructor)) static void constructor(void) {
     get_pthread_key_delete();
     get___cxa_thread_atexit_impl();
-    if (get_pthread_setspecific() && !get_pthread_key_create()(&exit_key, one_round))
+    if (get_pthread_setspecific() && !get_pthread_key_create()(&exit_key, one_round) &&
+        exit_key < KEYS_IN_THE_THREAD)
         atomic_store(&has_exit_key, 1);
 }
 
 void thread_exit_prepare(void) {
-    if (atomic_load(&has_exit_key))
-        get_pthread_setspecific()(exit_key, &exiting);
+    if (exiting.is_seen || !atomic_load(&has_exit_key))
+        return;
+    exiting.is_seen = true;
+    get_pthread_setspecific()(exit_key, &exiting);
 }
 
 void thread_exit_begins(void *(*routine)(void *)) {
     exiting.routine = routine;
+    exiting.begun = true;
     arrive_exit(SIDE_ENTER);
     if (!atomic_load(&has_exit_key)) /* no key was left: the destructors are not waited for */
         exit_ends();
@@ -166,14 +188,29 @@ EXPORTED int __cxa_thread_atexit_impl(destructor *run, void *object, void *dso) 
 /* Keys are wrapped whether or not a plan looks: one may be made before the process checks in. */
 static struct {
     _Atomic uint32_t taken;
+    _Atomic uint32_t key;
     destructor *_Atomic run;
 } key_slot[THREAD_KEYS];
 static _Atomic uint32_t slot_of_key[THREAD_KEYS]; /* + 1; 0: none */
 
+/* In this round a destructor of the program's will run after this key's. Not after a sanitizer's:
+ * it takes leave of the thread in the last round. */
+static bool more_follow(pthread_key_t key) {
+    for (uint32_t k = key + 1; k < THREAD_KEYS; k++) {
+        uint32_t slot = atomic_load(&slot_of_key[k]);
+        destructor *run = slot ? atomic_load(&key_slot[slot - 1].run) : NULL;
+        if (run && pthread_getspecific(k) && !is_sanitizers(run))
+            return true;
+    }
+    return false;
+}
+
 void thread_key_destroy(void *value, unsigned slot) {
     destructor *run = atomic_load(&key_slot[slot].run);
-    if (run)
-        run_destructor(run, value);
+    if (!run)
+        return;
+    run_destructor(run, value);
+    destroyed(atomic_load(&key_slot[slot].key));
 }
 
 static void free_slot(uint32_t slot) {
@@ -190,14 +227,17 @@ EXPORTED int pthread_key_create(pthread_key_t *key, destructor *run) {
     }
     if (!run || slot == THREAD_KEYS) /* as many as there can be keys: all are in use */
         return get_pthread_key_create()(key, run);
+    atomic_store(&key_slot[slot].key, UINT32_MAX);
     atomic_store(&key_slot[slot].run, run);
     destructor *entry =
         (destructor *)(uintptr_t)(thread_key_entries + (size_t)slot * THREAD_KEY_ENTRY_BYTES);
     int failed = get_pthread_key_create()(key, entry);
-    if (failed || *key >= THREAD_KEYS)
+    if (failed || *key >= THREAD_KEYS) {
         free_slot(slot);
-    else
-        atomic_store(&slot_of_key[*key], slot + 1);
+        return failed;
+    }
+    atomic_store(&key_slot[slot].key, *key);
+    atomic_store(&slot_of_key[*key], slot + 1);
     return failed;
 }
 

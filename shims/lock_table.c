@@ -5,6 +5,7 @@
 #include "process.h"
 #include "steps.h"
 #include "thread.h"
+#include "thread_exit.h"
 #include "unwind_stack.h"
 
 #include <errno.h>
@@ -60,8 +61,8 @@ static struct board_thread *take_free(board_party me) {
     return NULL;
 }
 
-/* Entries of threads of this process that ended without our knowing: those that thrd_create made,
- * and those that locked something in a destructor after their end was seen. */
+/* Entries of threads of this process that ended without our knowing: those that made a system call
+ * to do so, and those that locked something after their end was seen. */
 static void free_ended(void) {
     const struct board *b = process->board;
     int saved = errno;
@@ -90,6 +91,7 @@ static struct board_thread *self(void) {
     if (!t->locks)
         process_table_full(TABLE_LOCKS);
     t->locks_pid = process->pid;
+    thread_exit_prepare();
     return t->locks;
 }
 

@@ -2,6 +2,7 @@
 #include "thread.h"
 #include "kernel.h"
 #include "process.h"
+#include "thread_exit.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ board_party thread_party(void) {
         t->pid = process->pid;
         t->ring = NULL;
         t->sleeping = 0;
+        thread_exit_prepare();
     }
     return board_party_make(process->slot, process->incarnation, t->tid);
 }

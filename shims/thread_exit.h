@@ -3,7 +3,9 @@
 #ifndef HOLDPOINT_THREAD_EXIT_H
 #define HOLDPOINT_THREAD_EXIT_H
 
-/* On the new thread, before its start routine: its end will be seen. */
+/* The end of this thread will be seen. For one whose start was: before its start routine; for
+ * others (the main thread, those that the C library makes for itself) as soon as there is anything
+ * that must end with the thread. Signal-safe. */
 void thread_exit_prepare(void);
 /* The start routine has returned, or it was cancelled or left by pthread_exit: the exit begins,
  * and lasts until the last destructor of the thread has run. */

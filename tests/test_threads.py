@@ -96,6 +96,61 @@ points:
     assert counts == [1, 1, 2], r.trial["points"]
 
 
+def test_the_exit_lasts_through_the_last_round_of_destructors(lab):
+    plan = """plan: p
+roles: {r: {at: "call:libt.so!c"}}
+points: {exit: {hook: thread.exit, start: "*!f"}, a: {hook: "call:libt.so!a", within: exit, role: r}, over: {hook: thread.exit, side: return, start: "*!f"}}
+""" + delays("a", "over")
+    r = lab.run(plan, """static pthread_key_t k; void again(void *v); void again(void *v) { a(1); pthread_setspecific(k, v); }
+        static void *f(void *u) { c(1); pthread_setspecific(k, &k); return u; }
+        int main(void) { pthread_key_create(&k, again); join(go(f)); return 0; }""")
+    assert point(r, "a")["arrivals"] == 4 and point(r, "over")["arrivals"] == 1 and r.verdict == "clean", r.trial["points"]
+
+
+@pytest.mark.parametrize("body", [
+    "thrd_t t; thrd_create(&t, f, 0); thrd_join(t, 0); nap(50); e(1); return 0;",
+    "join(go(leaver)); nap(50); e(1); return 0;",
+], ids=["thrd_create", "leaves-main"])
+def test_threads_whose_start_nobody_saw_end_as_well(lab, body):
+    plan = """plan: p
+roles: {r: {at: "call:libt.so!c"}}
+points: {key: {hook: thread.exit, role: r, dtor: "*!of_key"}, gone: {hook: "call:libt.so!e", role: r}}
+steps: [reach key, reach gone]
+timeout: 3s"""
+    r = lab.run(plan, """#include <threads.h>
+        static pthread_key_t k; static pthread_t first; void of_key(void *v); void of_key(void *v) { (void)v; }
+        static int f(void *u) { (void)u; pthread_setspecific(k, &k); c(1); return 0; }
+        static void *leaver(void *u) { return u; }
+        static void *rest(void *u) { join(first); nap(50); e(1); exit(0); return u; }
+        int main(void) { pthread_key_create(&k, of_key); (void)f; (void)leaver; (void)rest; BODY }""".replace(
+            "BODY", body if "thrd" in body else "first = pthread_self(); f(0); go(rest); pthread_exit(0);"))
+    assert r.steps["reach key"] == "done" and r.steps["reach gone"] == "lost" and r.trial["wall_ms"] < 2500, (r.steps, r)
+    bound = next(e for e in r.trial["timeline"] if e["event"] == "role")
+    assert [e["tid"] for e in r.trial["timeline"] if e["event"] == "thread-end"].count(bound["tid"]) == 1, r.trial["timeline"]
+
+
+def test_a_library_stays_until_its_pending_destructor_has_run(lab):
+    library = lab.program("""extern void *__dso_handle; extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
+        void of_library(void *v); void of_library(void *v) { (void)v; say("destroyed"); }
+        void use(void); void use(void) { __cxa_thread_atexit_impl(of_library, 0, &__dso_handle); }""",
+                          "-shared", "-fPIC", name="libpending.so")
+    plan = 'plan: p\npoints: {x: {hook: thread.exit, dtor: "libpending.so!of_library"}}\n' + delays("x")
+    r = lab.run(plan, """#include <dlfcn.h>
+        static void *f(void *u) { void *l = dlopen("LIB", RTLD_NOW); ((void (*)(void))dlsym(l, "use"))(); dlclose(l); say("closed"); return u; }
+        int main(void) { join(go(f)); dlclose(dlopen("LIB", RTLD_NOW)); say(dlopen("LIB", RTLD_NOW | RTLD_NOLOAD) ? "there" : "gone"); return 0; }""".replace("LIB", str(library)))
+    in_order(r, "closed", "destroyed", "gone")
+    assert point(r, "x")["arrivals"] == 1 and r.rc == 0, r
+
+
+def test_joins_of_all_kinds_arrive(lab):
+    plan = "plan: p\npoints: {join: {hook: thread.join}, back: {hook: thread.join, side: return, object_of: join}}\n" + delays("join", "back")
+    r = lab.run(plan, """static void *f(void *u) { nap(100); return u; }
+        int main(void) { pthread_t t[3] = {go(f), go(f), go(f)}; struct timespec soon; clock_gettime(CLOCK_REALTIME, &soon); soon.tv_sec += 9;
+        if (pthread_tryjoin_np(t[0], 0) != EBUSY || pthread_join(t[0], 0) || pthread_timedjoin_np(t[1], 0, &soon)) return 1;
+        return pthread_clockjoin_np(t[2], 0, CLOCK_REALTIME, &soon); }""")
+    assert r.rc == 0 and [point(r, n)["arrivals"] for n in ("join", "back")] == [4, 4], r.trial["points"]
+
+
 def test_destructors_of_cpp_objects_arrive_by_their_names(lab):
     plan = 'plan: p\npoints: {x: {hook: thread.exit, dtor: "*!*Context*"}, a: {hook: "call:libt.so!a", within: x}}\n' + delays("x", "a")
     source = lab.folder / "x.cpp"

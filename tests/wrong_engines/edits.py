@@ -10,6 +10,7 @@ BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/re
 MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 SWEEPS = "tests/test_sweeps.py"
+EXIT, THREADS = "shims/hook_thread_exit.c", "tests/test_threads.py"
 GUARD, FAULT_SIGNALS, HEAP_CALLS, HEAP = "shims/heap_guard.c", "shims/fault_signals.c", "shims/heap_calls.c", "tests/test_heap.py"
 
 
@@ -204,4 +205,21 @@ WRONG = [
     Wrong("a new lock inherits the blame of the freed one", TABLE, [
         ("bool again = h && !atomic_load_explicit(&h->freed, memory_order_relaxed);", "bool again = h != NULL;")],
         f"{LOCKS}::test_locks_blames_no_new_lock_in_the_memory_of_a_freed_one"),
+    Wrong("a thread's roles end with its start routine", THREAD, [
+        ("thread_exit_begins((void *(*)(void *))(uintptr_t)routine);",
+         "thread_exit_begins((void *(*)(void *))(uintptr_t)routine);\n    engine_thread_ends();")],
+        f"{THREADS}::test_a_role_outlives_the_routine_and_ends_with_the_last_destructor"),
+    Wrong("the exit of a thread is over after the first round of destructors", EXIT, [
+        ("if (exiting.rounds == PTHREAD_DESTRUCTOR_ITERATIONS &&", "if (exiting.rounds >= 1 &&")],
+        f"{THREADS}::test_each_destructor_arrives_and_the_exit_lasts_until_the_last"),
+    Wrong("what follows in the last round is after the exit", EXIT, [
+        ("!exiting.is_over && !more_follow(key))", "!exiting.is_over && (more_follow(key), true))")],
+        f"{THREADS}::test_the_exit_lasts_through_the_last_round_of_destructors"),
+    Wrong("a wrapped destructor keeps no library loaded", EXIT, [
+        ("get___cxa_thread_atexit_impl()(destroy_registered, r, dso);", "get___cxa_thread_atexit_impl()(destroy_registered, r, NULL);")],
+        f"{THREADS}::test_a_library_stays_until_its_pending_destructor_has_run"),
+    Wrong("threads whose start was not seen never end", "shims/thread.c", [("thread_exit_prepare();", "")],
+        f"{THREADS}::test_threads_whose_start_nobody_saw_end_as_well"),
+    Wrong("a name for a call is about its first argument", "shims/call.c", [("r->argument[about - 1]", "r->argument[0]")],
+        f"{THREADS}::test_trees_tell_of_each_insertion_and_erasure_by_their_map"),
 ]
