@@ -314,8 +314,7 @@ static void run_row(struct run *run, const struct scenario_variant *v,
 
 static bool workload_fits(const struct run *run, const struct scenario_workload *w,
                           const struct scenario_plan *p, const char *variant) {
-    if (run->o->workload ? strcmp(run->o->workload, w->name)
-                         : (p->workload && strcmp(p->workload, w->name)))
+    if (run->o->workload ? strcmp(run->o->workload, w->name) : !scenario_plan_takes(p, w->name))
         return false;
     return !variant || scenario_fits(w, variant);
 }

@@ -334,13 +334,32 @@ static bool read_plan_file(struct yaml_tree *t, yaml_node_t *v, void *into) {
            tree_complain(t, v, "there is no plan file %s", path);
 }
 
-static bool read_plan_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
+static bool read_one_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const struct scenario *s = scenario_of(t);
+    struct scenario_plan *p = into;
     const char *known[SCENARIO_MAX];
     for (int i = 0; i < s->n_workloads; i++)
         known[i] = s->workload[i].name;
-    return tree_text(t, v, into) &&
-           is_one_of(t, v, "workload", *(char **)into, known, (size_t)s->n_workloads);
+    if (p->n_workloads == SCENARIO_MAX)
+        return tree_complain(t, v, "at most %d workloads of a plan", SCENARIO_MAX);
+    char **name = &p->workload[p->n_workloads];
+    if (!tree_text(t, v, name))
+        return false;
+    p->n_workloads++;
+    return is_one_of(t, v, "workload", *name, known, (size_t)s->n_workloads);
+}
+
+/* One, or a list of them. */
+static bool read_plan_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    return v->type == YAML_SEQUENCE_NODE ? tree_list(t, v, "workload", read_one_workload, into)
+                                         : read_one_workload(t, v, into);
+}
+
+bool scenario_plan_takes(const struct scenario_plan *p, const char *workload) {
+    for (int i = 0; i < p->n_workloads; i++)
+        if (strcmp(p->workload[i], workload) == 0)
+            return true;
+    return p->n_workloads == 0;
 }
 
 static bool read_verdict(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -451,7 +470,7 @@ static bool expectations_can_run(struct yaml_tree *t, yaml_node_t *key,
     for (int e = 0; e < p->n_expect; e++) {
         bool runs = false;
         for (int w = 0; w < s->n_workloads; w++)
-            runs |= (!p->workload || strcmp(p->workload, s->workload[w].name) == 0) &&
+            runs |= scenario_plan_takes(p, s->workload[w].name) &&
                     scenario_fits(&s->workload[w], p->expect[e].variant);
         if (!runs)
             return tree_complain(t, key,
@@ -466,7 +485,7 @@ static bool expectations_can_run(struct yaml_tree *t, yaml_node_t *key,
 static bool read_plan(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
     static const struct tree_key keys[] = {
         {"file", read_plan_file, IN_SCENARIO_PLAN(file), TREE_REQUIRED},
-        {"workload", read_plan_workload, IN_SCENARIO_PLAN(workload), TREE_OPTIONAL},
+        {"workload", read_plan_workload, 0, TREE_OPTIONAL},
         {"ranks", read_plan_ranks, 0, TREE_OPTIONAL},
         {"expect", read_expects, 0, TREE_REQUIRED},
         {"signature", read_signature, IN_SCENARIO_PLAN(signature), TREE_OPTIONAL},
@@ -563,7 +582,8 @@ static void free_workload(struct scenario_workload *w) {
 static void free_plan(struct scenario_plan *p) {
     free(p->name);
     free(p->file);
-    free(p->workload);
+    for (int i = 0; i < p->n_workloads; i++)
+        free(p->workload[i]);
     free(p->signature);
     for (int i = 0; i < p->n_expect; i++) {
         free(p->expect[i].variant);

@@ -42,8 +42,9 @@ struct scenario_expect {
     double rate;             /* with reproduced: the share of trials, default 1 */
 };
 struct scenario_plan {
-    char *name, *file; /* file: as written, below the scenario's folder; it exists */
-    char *workload;    /* NULL: any that fits */
+    char *name, *file;            /* file: as written, below the scenario's folder; it exists */
+    char *workload[SCENARIO_MAX]; /* none: any that fits */
+    int n_workloads;
     struct scenario_expect expect[SCENARIO_MAX];
     int n_expect;
     char *signature; /* a known id or a kind of finding; NULL: any known one */
@@ -79,6 +80,9 @@ int scenario_workload_named(const struct scenario *s, const char *name);
 int scenario_plan_named(const struct scenario *s, const char *name);
 /* Whether a workload runs with a variant. */
 bool scenario_fits(const struct scenario_workload *w, const char *variant);
+
+/* Whether a plan is for a workload. */
+bool scenario_plan_takes(const struct scenario_plan *p, const char *workload);
 
 /* The step of an expected closed-by-fix, or NULL. */
 const char *scenario_closing_step(const struct scenario_expect *e);

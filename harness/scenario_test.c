@@ -71,13 +71,15 @@ static void test_workloads(const struct scenario *s) {
 static void test_plans(const struct scenario *s) {
     CHECK(s->n_plans == 2, "%d plans", s->n_plans);
     const struct scenario_plan *late = &s->plan[0], *first = &s->plan[1];
-    CHECK(strcmp(late->file, "plans/late.yaml") == 0 && !late->workload && !late->signature &&
-              late->in_default && late->n_ranks == 0 && late->outcome.n == 0 && late->n_expect == 2,
+    CHECK(strcmp(late->file, "plans/late.yaml") == 0 && late->n_workloads == 0 &&
+              !late->signature && late->in_default && late->n_ranks == 0 && late->outcome.n == 0 &&
+              late->n_expect == 2,
           "late");
     CHECK(strcmp(late->expect[0].variant, "installed") == 0 &&
               strcmp(late->expect[0].verdict, "reproduced") == 0 && late->expect[0].rate == 1,
           "expect");
-    CHECK(strcmp(first->workload, "client") == 0 && strcmp(first->signature, "bug#1") == 0 &&
+    CHECK(first->n_workloads == 1 && scenario_plan_takes(first, "client") &&
+              !scenario_plan_takes(first, "init") && strcmp(first->signature, "bug#1") == 0 &&
               !first->in_default && first->n_ranks == 1 && first->ranks[0] == 2 &&
               first->outcome.n == 1 && first->outcome.of[0].exit_status == 7,
           "first");
@@ -181,6 +183,8 @@ static const struct {
      "is not a whole number from 1"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, workload: x, expect: {a: clean}}}\n",
      ":4:46: unknown workload 'x'"},
+    {HEAD WORK "plans: {p: {file: plans/late.yaml, workload: [w, x], expect: {a: clean}}}\n",
+     ":4:50: unknown workload 'x'"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, workload: v, expect: {a: clean}}}\n",
      ":4:9: the plan p expects something of the variant a, but no workload of it runs with that"},
     {HEAD WORK "plans: {p: {file: plans/late.yaml, signature: bug#2, expect: {a: clean}}}\n",
