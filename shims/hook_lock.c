@@ -106,12 +106,19 @@ static bool asks(struct asking *k, int *result) {
     if (!a.fails) {
         lock_misuse_asks(k->call.object, k->call.kind, k->call.waiting);
         lock_table_asks(&k->call);
+    } else if (*result == EDEADLK) {
+        lock_misuse_refused(k->call.object);
     }
     return a.fails;
 }
 
 static int answered(struct asking *k, int result) {
-    lock_table_answered(&k->call, result == 0 || result == EOWNERDEAD);
+    bool acquired = result == 0 || result == EOWNERDEAD;
+    lock_table_answered(&k->call, acquired);
+    if (acquired)
+        lock_misuse_acquired(k->call.object);
+    else if (result == EDEADLK)
+        lock_misuse_refused(k->call.object);
     if (!k->seen || !engine_wants_return(engine_hook(HOOK_LOCK_ACQUIRE)) || !engine_takes_part())
         return result;
     struct arrival back =

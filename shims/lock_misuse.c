@@ -156,12 +156,60 @@ static void remember_freed(const void *lock) {
     atomic_store(&f->address, (uint64_t)(uintptr_t)lock);
 }
 
-/* ---- the rules ---- */
-
 static bool is_on(void) {
     return process_armed() && !vfork_state.child && !thread_self.in_locks &&
            (process->board->detectors & DETECT_LOCKS);
 }
+
+/* ---- acquisitions that were refused ---- */
+
+/* The last ones of this thread with EDEADLK. Where one has made room for another, the release is
+ * found all the same, without the stack of the acquisition. */
+enum { REFUSED = 4 };
+static __thread struct refused {
+    const void *lock; /* NULL: none */
+    uint64_t pc[BOARD_LOCK_FRAMES];
+} refused[REFUSED];
+static __thread uint32_t n_refused;
+
+static struct refused *refused_entry(const void *lock) {
+    for (int i = 0; n_refused && i < REFUSED; i++)
+        if (refused[i].lock == lock)
+            return &refused[i];
+    return NULL;
+}
+
+void lock_misuse_refused(const void *lock) {
+    if (!is_on())
+        return;
+    struct refused *r = refused_entry(lock);
+    r = r ? r : &refused[n_refused++ % REFUSED];
+    r->lock = lock;
+    thread_self.in_locks++;
+    unwind_addresses(r->pc, BOARD_LOCK_FRAMES);
+    thread_self.in_locks--;
+}
+
+void lock_misuse_acquired(const void *lock) {
+    struct refused *r = refused_entry(lock);
+    if (r)
+        r->lock = NULL;
+}
+
+/* It is not this thread's any more, which was told EDEADLK and has not acquired it since. */
+static bool reported_refused(const void *lock, enum lock_kind kind) {
+    struct refused *r = refused_entry(lock);
+    if (!r || owner_in(lock, kind) == thread_id())
+        return false;
+    report(FINDING_LOCK_MISUSE,
+           "is released once more than it was acquired: that an acquisition was refused with "
+           "EDEADLK was ignored",
+           lock, kind, 0, NULL, STACK_ACQUISITION, r->pc);
+    r->lock = NULL;
+    return true;
+}
+
+/* ---- the rules ---- */
 
 void lock_misuse_asks(const void *lock, enum lock_kind kind, enum lock_waiting waiting) {
     if (!is_on() || reported_destroyed("is used after it was destroyed", lock, kind))
@@ -197,6 +245,8 @@ void lock_misuse_releases(const void *lock, enum lock_kind kind) {
         return;
     board_party owner = 0;
     uint32_t in_lock = owner_in(lock, kind);
+    if (!mine && reported_refused(lock, kind))
+        return;
     if (mine) {
         /* A reader's name does not stand in the lock, a spinlock has no owner's name at all. */
         if (kind != LOCK_SPIN && mine->kind != LOCK_RWLOCK_READ && in_lock != thread_id())
@@ -278,6 +328,7 @@ void lock_misuse_begins(const void *lock) {
 bool lock_misuse_self_test(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     bool known, found;
+    thread_self.engaged++; /* no arrivals of the plan's */
     pthread_mutex_lock(&lock);
     known = lock_table_own(&lock) != NULL;
     test.on = true;
@@ -286,5 +337,6 @@ bool lock_misuse_self_test(void) {
     found = test.seen;
     test.on = false;
     pthread_mutex_unlock(&lock);
+    thread_self.engaged--;
     return known && found && !lock_table_own(&lock);
 }

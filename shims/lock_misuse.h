@@ -13,8 +13,11 @@ enum lock_kind lock_misuse_mutex_kind(const pthread_mutex_t *m);
 
 /* Before: use after destroy; asked for by the thread that owns it. */
 void lock_misuse_asks(const void *lock, enum lock_kind kind, enum lock_waiting waiting);
+/* After: it was refused with EDEADLK; the thread owns it now. */
+void lock_misuse_refused(const void *lock);
+void lock_misuse_acquired(const void *lock);
 /* Before, and before the lock table forgets the owner: use after destroy; nobody owns it, somebody
- * else does, or its memory was freed or overwritten while it was owned. */
+ * else does, its memory was freed or overwritten while it was owned, or an EDEADLK was ignored. */
 void lock_misuse_releases(const void *lock, enum lock_kind kind);
 /* Before: somebody owns it; it was destroyed before. */
 void lock_misuse_destroys(const void *lock, enum lock_kind kind);

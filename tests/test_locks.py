@@ -269,6 +269,7 @@ def test_verdict_03_a_window_that_is_passed_is_not_closed(lab, tmp_path):
 # ---- detector `locks`: each misuse, and the same without it ----
 
 DETECT = "plan: detect\ndetect: [locks]\n"
+CHECKING = "m = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP; "
 MISUSE = {
     "destroyed-while-owned": ("pthread_mutex_lock(&m); pthread_mutex_destroy(&m); pthread_mutex_unlock(&m);",
                               "pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_destroy(&m);",
@@ -309,6 +310,20 @@ MISUSE = {
     "overwritten-while-owned": ("pthread_mutex_lock(&m); memset(&m, 0, sizeof m); pthread_mutex_unlock(&m);",
                                 "pthread_mutex_lock(&m); pthread_mutex_unlock(&m); memset(&m, 0, sizeof m);",
                                 "freed or overwritten", ["use", "acquisition"]),
+    "edeadlk-ignored": (CHECKING + "pthread_mutex_lock(&m); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&m);",
+                        CHECKING + "pthread_mutex_lock(&m); if (!pthread_mutex_lock(&m)) abort(); pthread_mutex_unlock(&m);",
+                        "refused with EDEADLK was ignored", ["use", "acquisition"]),
+    "rwlock-edeadlk-ignored": ("pthread_rwlock_wrlock(&rw); pthread_rwlock_wrlock(&rw); pthread_rwlock_unlock(&rw); "
+                               "pthread_rwlock_unlock(&rw);",
+                               "pthread_rwlock_wrlock(&rw); if (!pthread_rwlock_rdlock(&rw)) abort(); pthread_rwlock_unlock(&rw); "
+                               "if (pthread_join(pthread_self(), NULL) != EDEADLK) abort();",
+                               "refused with EDEADLK was ignored", ["use", "acquisition"]),
+    "edeadlk-ignored-and-taken-by-another": (
+        CHECKING + "pthread_mutex_lock(&m); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); "
+        "stranger = 3; pthread_t t = go(unlocks); nap(100); pthread_mutex_unlock(&m); join(t);",
+        CHECKING + "pthread_mutex_lock(&m); pthread_mutex_lock(&m); stranger = 3; pthread_t t = go(unlocks); nap(100); "
+        "pthread_mutex_unlock(&m); join(t);",
+        "refused with EDEADLK was ignored", ["use", "acquisition"]),
 }
 MISUSE_C = """
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -318,6 +333,7 @@ static int stranger;
 static void *unlocks(void *x) {
     if (stranger == 1) pthread_mutex_unlock(&m);
     if (stranger == 2) pthread_rwlock_unlock(&rw);
+    if (stranger == 3) { pthread_mutex_lock(&m); nap(300); pthread_mutex_unlock(&m); }
     return x;
 }
 static void *reads(void *x) { pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw); return x; }
@@ -335,6 +351,28 @@ def test_locks_finds_the_misuse_and_not_its_correct_twin(lab, case):
     assert list(stacks) == roles and ("unlocks" in stacks["use"] or "misuse" in stacks["use"]), stacks
     twin = lab.run(DETECT, MISUSE_C.replace("BODY", right))
     assert twin.verdict == "clean" and twin.trial["ranks"][0]["live_detectors"] == ["locks"], (twin, twin.findings)
+
+
+@pytest.mark.parametrize("body, words", [
+    ("lock(); lock(); give(); lock(); give(); give();", "nobody owns it"),             # handled, and an unrelated one too many
+    ("lock(); lock(); give(); give(); lock(); give(); give();", "EDEADLK was ignored"),
+])
+def test_locks_blames_the_refusal_only_until_the_next_acquisition(lab, body, words):
+    r = lab.run(DETECT, """static pthread_mutex_t m = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+        static void lock(void) { pthread_mutex_lock(&m); } static void give(void) { pthread_mutex_unlock(&m); }
+        int main(void) { %s return 0; }""" % body)
+    first = min(r.findings, key=lambda found: found["at_ms"])
+    assert r.verdict == "reproduced" and words in first["text"], (r, r.findings)
+    stacks = {stack["role"]: functions(stack["frames"]) for stack in first["stacks"]}
+    assert stacks["use"][:2] == ["give", "main"] and ("lock" in stacks.get("acquisition", [])) == ("EDEADLK" in words), stacks
+
+
+@pytest.mark.parametrize("caller, verdict", [("if (!pthread_mutex_lock(&m)) pthread_mutex_unlock(&m);", "clean"),
+                                             ("pthread_mutex_lock(&m); pthread_mutex_unlock(&m);", "reproduced")])
+def test_locks_tests_how_a_caller_takes_an_edeadlk_of_the_plans(lab, caller, verdict):
+    plan = "plan: p\ndetect: [locks]\npoints: {ask: {hook: lock.acquire}}\nfaults: [{at: ask, do: fail, errno: EDEADLK, nth: 1}]\n"
+    r = lab.run(plan, MISUSE_C.replace("BODY", caller))
+    assert r.verdict == verdict and all("EDEADLK was ignored" in found["text"] for found in r.findings), (r, r.findings)
 
 
 FREED = """

@@ -205,6 +205,12 @@ WRONG = [
     Wrong("a new lock inherits the blame of the freed one", TABLE, [
         ("bool again = h && !atomic_load_explicit(&h->freed, memory_order_relaxed);", "bool again = h != NULL;")],
         f"{LOCKS}::test_locks_blames_no_new_lock_in_the_memory_of_a_freed_one"),
+    Wrong("an EDEADLK is remembered for ever", MISUSE, [
+        ("if (r)\n        r->lock = NULL;\n}", "(void)r;\n}")],
+        f"{LOCKS}::test_locks_blames_the_refusal_only_until_the_next_acquisition"),
+    Wrong("an EDEADLK is blamed whoever handles it", MISUSE, [
+        ("if (!mine && reported_refused(lock, kind))", "if (refused_entry(lock) && (reported_refused(lock, LOCK_SPIN), true))")],
+        f"{LOCKS}::test_locks_finds_the_misuse_and_not_its_correct_twin"),
     Wrong("a thread's roles end with its start routine", THREAD, [
         ("thread_exit_begins((void *(*)(void *))(uintptr_t)routine);",
          "thread_exit_begins((void *(*)(void *))(uintptr_t)routine);\n    engine_thread_ends();")],
