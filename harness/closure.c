@@ -203,6 +203,16 @@ static void each_symbol(const struct module *m, GElf_Word table, symbol_visitor 
     }
 }
 
+/* A program that executes another one in its own place: taskset, env and the like. */
+static bool look_for_exec(const char *name, const GElf_Sym *symbol, void *into) {
+    static const char *const all[] = {"execl",  "execle",  "execlp",  "execv",   "execve",
+                                      "execvp", "execvpe", "fexecve", "execveat"};
+    bool *found = into;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        *found |= symbol->st_shndx == SHN_UNDEF && strcmp(name, all[i]) == 0;
+    return !*found;
+}
+
 static bool look_for_dlopen(const char *name, const GElf_Sym *symbol, void *into) {
     bool *found = into;
     *found = symbol->st_shndx == SHN_UNDEF &&
@@ -255,6 +265,7 @@ struct closure *closure_read(const char *program) {
                                         "/usr/lib"};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         add_folder(c, usual[i]);
+    each_symbol(&c->module[0], SHT_DYNSYM, look_for_exec, &c->gaps);
     for (size_t i = 0; i < c->n; i++) { /* grows while it runs */
         read_dynamic(c, i);
         bool asks = false;
@@ -288,18 +299,32 @@ bool closure_loads_more(const struct closure *c) {
     return c->loads_more;
 }
 
+static bool is_meant(const struct closure *c, size_t i, const char *module_glob) {
+    return (i == 0 && strcmp(module_glob, "PROGRAM") == 0) ||
+           fnmatch(module_glob, c->module[i].name, 0) == 0 ||
+           fnmatch(module_glob, c->module[i].path, 0) == 0;
+}
+
 bool closure_has_module(const struct closure *c, const char *module_glob) {
     for (size_t i = 0; i < c->n; i++)
-        if (fnmatch(module_glob, c->module[i].name, 0) == 0)
+        if (is_meant(c, i, module_glob))
             return true;
     return false;
+}
+
+const char *closure_stripped(const struct closure *c, const char *module_glob) {
+    GElf_Shdr header;
+    for (size_t i = 0; i < c->n; i++)
+        if (is_meant(c, i, module_glob) && !section_of_type(c->module[i].elf, SHT_SYMTAB, &header))
+            return c->module[i].path;
+    return NULL;
 }
 
 size_t closure_functions(const struct closure *c, const char *module_glob, enum closure_which which,
                          const char ***names) {
     struct names all = {.exported_only = which == CLOSURE_EXPORTED};
     for (size_t i = 0; i < c->n; i++) {
-        if (fnmatch(module_glob, c->module[i].name, 0) != 0)
+        if (!is_meant(c, i, module_glob))
             continue;
         each_symbol(&c->module[i], SHT_DYNSYM, collect_function, &all);
         if (which == CLOSURE_ALL_FUNCTIONS)

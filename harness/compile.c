@@ -87,6 +87,26 @@ static void add_filters(struct compiler *k, const struct plan_point *from, struc
     }
 }
 
+static void add_pattern(struct compiler *k, const struct plan_point *point, uint32_t text) {
+    struct board *b = k->board;
+    for (uint32_t i = 0; i < b->n_patterns; i++)
+        if (b->pattern[i] == text)
+            return;
+    if (text && b->n_patterns == BOARD_MAX_PATTERNS)
+        too_small(k, point->line, point->column, "different MODULE!FUNCTION", BOARD_MAX_PATTERNS);
+    else if (text)
+        b->pattern[b->n_patterns++] = text;
+}
+
+static void add_patterns(struct compiler *k, const struct plan_point *from,
+                         const struct board_point *to) {
+    add_pattern(k, from, to->caller);
+    add_pattern(k, from, to->stack);
+    for (int i = 0; i < from->n_filters; i++)
+        if (attribute_names[from->filter[i].attr].type == ATTR_CODE)
+            add_pattern(k, from, string(k, from->filter[i].text));
+}
+
 /* One claim for each pass, in order, after the claims of the points before. */
 static void add_claims(struct compiler *k, int point) {
     struct board *b = k->board;
@@ -152,6 +172,7 @@ static void add_point(struct compiler *k, int i) {
             to->disarm_after = s;
         }
     add_filters(k, from, to);
+    add_patterns(k, from, to);
     add_claims(k, i);
     k->board->n_points++;
 }

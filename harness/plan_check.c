@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "board/function_name.h"
 #include "closure.h"
 #include "hook_names.h"
 
@@ -470,44 +471,70 @@ static void check_size(struct check *k) {
     free(b);
 }
 
+static bool is_meant(const char *function, const char *symbol) {
+    AUTO_TEXT name = copy_part(symbol, function_name_bytes(symbol));
+    return fnmatch(function, symbol, 0) == 0 || fnmatch(function, name, 0) == 0;
+}
+
 static bool can_match(const struct closure *c, const char *module, const char *function) {
     const char **name;
     size_t n = closure_functions(c, module, CLOSURE_ALL_FUNCTIONS, &name);
     bool found = strcmp(function, "*") == 0;
     for (size_t i = 0; i < n && !found; i++)
-        found = fnmatch(function, name[i], 0) == 0;
+        found = is_meant(function, name[i]);
     free(name);
     return found;
 }
 
 /* Refuses only what is certain: a module that was not found, or may be loaded later, may hold the
- * caller. `word`: caller or stack. */
-static void check_caller(struct check *k, const struct plan_point *point, const char *word,
-                         const char *caller, const struct closure *c, const char *program) {
-    const char *bang = strchr(caller, '!');
-    AUTO_TEXT module = copy_part(caller, (size_t)(bang - caller));
+ * function. `word`: caller, stack or an attribute. */
+static void check_code(struct check *k, const struct plan_point *point, const char *word,
+                       const char *code, const struct closure *c, const char *program) {
+    const char *bang = strchr(code, '!'), *stripped;
+    AUTO_TEXT module = copy_part(code, (size_t)(bang - code));
     bool there = closure_has_module(c, module), open = strpbrk(module, "*?[") != NULL;
     if (closure_has_gaps(c) || ((!there || open) && closure_loads_more(c)))
         return;
     if (!there)
         REFUSE_AT(k, point, "%s: %s: %s can match nothing: %s needs no module %s", point->name,
-                  word, caller, program, module);
-    else if (!can_match(c, module, bang + 1))
+                  word, code, program, module);
+    else if (can_match(c, module, bang + 1))
+        return;
+    else if ((stripped = closure_stripped(c, module)))
+        REFUSE_AT(
+            k, point,
+            "%s: %s: %s can match nothing: %s is stripped, so that only the functions that it "
+            "exports have names; use a build with symbols, or filters that need none (role, "
+            "within, nth, object_of)",
+            point->name, word, code, stripped);
+    else
         REFUSE_AT(k, point, "%s: %s: %s can match nothing: no such function in %s of %s",
-                  point->name, word, caller, module, program);
+                  point->name, word, code, module, program);
+}
+
+static bool is_code(const struct plan_filter *f) {
+    return attribute_names[f->attr].type == ATTR_CODE;
 }
 
 static void check_program(struct check *k, const char *program) {
     bool any = false;
-    for (int i = 0; i < k->plan->n_points; i++)
-        any |= k->plan->point[i].caller || k->plan->point[i].stack;
+    for (int i = 0; i < k->plan->n_points; i++) {
+        const struct plan_point *point = &k->plan->point[i];
+        any |= point->caller || point->stack;
+        for (int f = 0; f < point->n_filters; f++)
+            any |= is_code(&point->filter[f]);
+    }
     struct closure *c = any && k->plan->follow == FOLLOW_NONE ? closure_read(program) : NULL;
     for (int i = 0; c && i < k->plan->n_points; i++) {
         const struct plan_point *point = &k->plan->point[i];
         if (point->caller)
-            check_caller(k, point, "caller", point->caller, c, program);
+            check_code(k, point, "caller", point->caller, c, program);
         if (point->stack)
-            check_caller(k, point, "stack", point->stack, c, program);
+            check_code(k, point, "stack", point->stack, c, program);
+        for (int f = 0; f < point->n_filters; f++)
+            if (is_code(&point->filter[f]))
+                check_code(k, point, attribute_names[point->filter[f].attr].name,
+                           point->filter[f].text, c, program);
     }
     closure_free(c);
 }

@@ -92,7 +92,8 @@ static const struct {
     {GATES "steps: [pass g, pass h]\n", 2, ""},
     {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.start}}\nsteps: [pass p]\n", 2,
      ""},
-    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.start, rank: 1}}\nsteps: [pass "
+    {"plan: a\nscope: rank\nranks: [0, 1]\npoints: {p: {hook: thread.start, rank: 1}}\nsteps: "
+     "[pass "
      "p]\n",
      2, ":4:10: p is on rank 1 only, but the sequence of rank 0 needs it too"},
     {"plan: a\nscope: rank\nranks: [1]\npoints: {p: {hook: thread.start, rank: 1}}\nsteps: [pass "
@@ -107,7 +108,8 @@ static const struct {
     {POINTS CALL "steps: [pass c, reach c]\n", 0,
      ":4:17: 'reach c' comes after the last pass of c"},
     {POINTS CALL "steps: [pass c, reach c, pass c]\n", 0, ""},
-    {POINTS "  p: {hook: thread.start, crowd: hold}\nsteps: [reach p]\n", 0, ":3:3: p: crowd: hold"},
+    {POINTS "  p: {hook: thread.start, crowd: hold}\nsteps: [reach p]\n", 0,
+     ":3:3: p: crowd: hold"},
     {POINTS "  p: {hook: thread.start, crowd: hold}\nsteps: [pass p]\n", 0, ""},
     {POINTS "  p: {hook: thread.start, same: true}\nsteps: [pass p]\n", 0, ":3:3: p: same: true"},
     {POINTS "  p: {hook: thread.start, same: true}\nsteps: [pass p, pass p]\n", 0, ""},
@@ -232,7 +234,9 @@ static void test_programs(void) {
     } row[] = {
         {"plan_check_test*!main", ""},
         {"plan_check_test*!mian", ":3:3: p: caller: plan_check_test*!mian can match nothing"},
-        {"libc.so.6!no_such_function*", "no such function in libc.so.6"},
+        {"libc.so.6!no_such_function*", "libc.so.6 is stripped"},
+        {"PROGRAM!main", ""},
+        {"PROGRAM!mian", "no such function in PROGRAM"},
         {"libc.so.6!fopen", ""},
         {"libnever.so.9!*", ":3:3: p: caller: libnever.so.9!* can match nothing"},
     };

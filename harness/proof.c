@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "hook_names.h"
 #include "record.h"
 #include "program.h"
 
@@ -271,6 +272,45 @@ static void check_hooks(const struct board *b, struct sentences *s) {
     }
 }
 
+/* ---- MODULE!FUNCTION ---- */
+
+/* "`caller: libx.so!f` of the point `p`": the first point that names the pattern; the caller's to
+ * free. */
+static char *who_names(const struct board *b, uint32_t pattern) {
+    for (uint32_t i = 0; i < b->n_points; i++) {
+        const struct board_point *p = &b->point[i];
+        const char *word = p->caller == pattern ? "caller" : p->stack == pattern ? "stack" : NULL;
+        for (uint32_t f = p->first_filter; !word && f < (uint32_t)p->first_filter + p->n_filters;
+             f++)
+            if (b->filter[f].attr < ATTR_COUNT && b->filter[f].text == pattern)
+                word = attribute_names[b->filter[f].attr].name;
+        if (word)
+            return format_text("`%s: %s` of the point `%s`", word, text_at(b, pattern),
+                               text_at(b, p->name));
+    }
+    return copy_text(text_at(b, pattern));
+}
+
+static void check_patterns(const struct board *b, struct sentences *s) {
+    for (uint32_t i = 0; i < b->n_patterns; i++) {
+        const struct board_pattern_count *n = &b->pattern_count[i];
+        uint32_t stripped = atomic_load(&n->stripped);
+        if (!atomic_load(&n->wanted) || atomic_load(&n->functions))
+            continue;
+        AUTO_TEXT who = who_names(b, b->pattern[i]);
+        if (!atomic_load(&n->modules))
+            say(s, "%s matches nothing: no module of that name was there", who);
+        else if (stripped && stripped <= BOARD_MAX_MODULES)
+            say(s,
+                "%s matches nothing: %s is stripped, so that only the functions that it exports "
+                "have names; use a build with symbols, or filters that need none (role, within, "
+                "nth, object_of)",
+                who, b->module[stripped - 1].path);
+        else
+            say(s, "%s matches nothing: no function there has such a name", who);
+    }
+}
+
 /* A guard that guarded nothing proves nothing. */
 static void check_guarded(const struct board *b, struct sentences *s) {
     bool looked = false;
@@ -522,6 +562,7 @@ void proof_make(const struct record *e, struct proof *p) {
     check_problems(e, &p->errors);
     check_ranks(e, &p->missing);
     check_hooks(e->board, &p->missing);
+    check_patterns(e->board, &p->missing);
     check_guarded(e->board, &p->missing);
     check_unfired(e->board, &p->missing);
     check_steps(e->board, &p->missing);

@@ -43,6 +43,36 @@ def test_price_of_a_hooked_call(lab, record_property, capsys):
             record_property(name, round(ns / price["no shim"], 1))
 
 
+FILTERED = """plan: p
+points: {end: {hook: process.exit}, a: {hook: "call:libt.so!a"%s}}
+steps: [reach end, reach a]
+timeout: 1s
+"""
+FILTERS = {  # of a mark at a(), and whether they match
+    "no filter": ("", True),
+    "caller: matches": (', caller: "PROGRAM!main"', True),
+    "caller: does not": (', caller: "libt.so!a"', False),
+    "caller: of many functions": (', caller: "libc.so.6!*a*"', False),
+    "stack: matches": (', stack: "PROGRAM!main"', True),
+    "stack: does not": (', stack: "libt.so!a"', False),
+}
+
+
+@pytest.mark.full
+def test_price_of_a_filter_by_caller(lab, record_property, capsys):
+    """What a filter adds to an arrival, as a multiple of a bare arrival at a mark."""
+    program = lab.program(LOOP, "-O2")
+    runs = {name: lab.holdpoint.exec(FILTERED % text, program) for name, (text, _) in FILTERS.items()}
+    price = {name: next(float(line.split()[1]) for line in lines(r) if line.startswith("ns ")) for name, r in runs.items()}
+    assert {name: point(r, "a")["arrivals"] for name, r in runs.items()} == \
+        {name: 5 * CALLS if matches else 0 for name, (_, matches) in FILTERS.items()}
+    with capsys.disabled():
+        print("\nprice of an arrival, against one at a point without such a filter")
+        for name, ns in price.items():
+            print(f"  {name:28} {ns:8.1f} ns   {ns / price['no filter']:6.1f} x")
+            record_property(name, round(ns / price["no filter"], 1))
+
+
 HANDOVER = """
 #include <linux/futex.h>
 #include <sys/syscall.h>

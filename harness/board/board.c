@@ -6,6 +6,11 @@
 uint64_t board_constant_sum(const struct board *b) {
     const unsigned char *from = (const unsigned char *)&b->plan_hash;
     const unsigned char *to = (const unsigned char *)b->strings + sizeof b->strings;
+    _Static_assert(
+        (offsetof(struct board, strings) + sizeof b->strings - offsetof(struct board, plan_hash)) %
+                8 ==
+            0,
+        "the last bytes are summed too");
     /* Eight bytes at a time: the part is 128 KiB and every rank reads it once at start. */
     uint64_t sum = 0xcbf29ce484222325u;
     for (; from + 8 <= to; from += 8) {
@@ -35,8 +40,9 @@ const char *board_problem(const void *mapped, size_t bytes) {
     if (b->n_hooks > BOARD_MAX_HOOKS || b->n_points > BOARD_MAX_POINTS ||
         b->n_filters > BOARD_MAX_FILTERS || b->n_steps > BOARD_MAX_STEPS ||
         b->n_claims > BOARD_MAX_CLAIMS || b->n_roles > BOARD_MAX_ROLES ||
-        b->n_faults > BOARD_MAX_FAULTS || b->n_env > BOARD_MAX_ENV ||
-        b->n_ranks > BOARD_MAX_RANKS || b->n_seqs > BOARD_MAX_RANKS || b->n_slots >= BOARD_NONE ||
+        b->n_patterns > BOARD_MAX_PATTERNS || b->n_faults > BOARD_MAX_FAULTS ||
+        b->n_env > BOARD_MAX_ENV || b->n_ranks > BOARD_MAX_RANKS || b->n_seqs > BOARD_MAX_RANKS ||
+        b->n_slots >= BOARD_NONE ||
         array_end(b->at_ranks, b->n_ranks, sizeof(struct board_rank)) > bytes ||
         array_end(b->at_seqs, b->n_seqs, sizeof(struct board_seq)) > bytes ||
         array_end(b->at_slots, b->n_slots, sizeof(struct board_slot)) > bytes ||

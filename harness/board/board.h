@@ -25,6 +25,7 @@ enum {
     BOARD_MAX_CLAIMS = 64,
     BOARD_MAX_ROLES = 16,
     BOARD_MAX_FAULTS = 64,
+    BOARD_MAX_PATTERNS = 64,
     BOARD_MAX_ENV = 128,
     BOARD_MAX_RANKS = 1024,
     BOARD_MAX_MODULES = 512,
@@ -301,6 +302,14 @@ struct board_fault_count {
     _Atomic uint64_t ns;
 };
 
+/* What a MODULE!FUNCTION came to, over all processes and modules. */
+struct board_pattern_count {
+    _Atomic uint32_t wanted;    /* by so many processes */
+    _Atomic uint32_t modules;   /* that match */
+    _Atomic uint32_t functions; /* of them that match */
+    _Atomic uint32_t stripped;  /* 1 + a module that has no symbols but those it exports; 0: none */
+};
+
 /* One process that checked in (or was started by holdpoint-rank). */
 struct board_slot {
     _Atomic uint32_t state; /* enum slot_state */
@@ -498,6 +507,8 @@ struct board {
     struct board_role role[BOARD_MAX_ROLES];
     struct board_fault fault[BOARD_MAX_FAULTS];
     struct board_env env[BOARD_MAX_ENV];
+    uint32_t pad, n_patterns;
+    uint32_t pattern[BOARD_MAX_PATTERNS]; /* MODULE!FUNCTION of any point, once each */
     char strings[BOARD_STRING_BYTES];
 
     /* run time */
@@ -505,6 +516,7 @@ struct board {
     _Atomic uint32_t table_full; /* enum board_table bits */
     _Atomic uint64_t faults_fired;
     struct board_fault_count fault_count[BOARD_MAX_FAULTS];
+    struct board_pattern_count pattern_count[BOARD_MAX_PATTERNS];
     struct board_sleeper sleeper[BOARD_MAX_SLEEPERS];
     struct board_module module[BOARD_MAX_MODULES];
     struct board_finding finding[BOARD_MAX_FINDINGS];

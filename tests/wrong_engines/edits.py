@@ -10,6 +10,7 @@ BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/re
 MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 SWEEPS = "tests/test_sweeps.py"
+RANGES, CALLERS = "shims/code_ranges.c", "tests/test_callers.py"
 EXIT, THREADS = "shims/hook_thread_exit.c", "tests/test_threads.py"
 GUARD, FAULT_SIGNALS, HEAP_CALLS, HEAP = "shims/heap_guard.c", "shims/fault_signals.c", "shims/heap_calls.c", "tests/test_heap.py"
 
@@ -205,6 +206,16 @@ WRONG = [
     Wrong("a new lock inherits the blame of the freed one", TABLE, [
         ("bool again = h && !atomic_load_explicit(&h->freed, memory_order_relaxed);", "bool again = h != NULL;")],
         f"{LOCKS}::test_locks_blames_no_new_lock_in_the_memory_of_a_freed_one"),
+    Wrong("functions of a library that is gone stay where they were", RANGES, [
+        ("if (block[i].low < o->high && o->low < block[i].high)", "if (block[i].low > o->high && o->low > block[i].high)")],
+        f"{CALLERS}::test_a_library_that_comes_and_goes_keeps_its_functions"),
+    Wrong("a clone is another function", RANGES, [("if (!symbol[bytes] || bytes >= sizeof name)", "if (bytes)")],
+        f"{CALLERS}::test_callers_are_known_by_local_symbols_also_of_clones"),
+    Wrong("a stack is one caller", MATCH, [("enum { DEPTH = 16 };", "enum { DEPTH = 1 };")],
+        f"{CALLERS}::test_callers_are_known_by_local_symbols_also_of_clones"),
+    Wrong("a filter that matches nothing goes without saying", PROOF, [
+        ("if (!atomic_load(&n->wanted) || atomic_load(&n->functions))", "if (n)")],
+        f"{CALLERS}::test_a_filter_that_matches_nothing_is_not_exercised_and_says_why"),
     Wrong("an EDEADLK is remembered for ever", MISUSE, [
         ("if (r)\n        r->lock = NULL;\n}", "(void)r;\n}")],
         f"{LOCKS}::test_locks_blames_the_refusal_only_until_the_next_acquisition"),
