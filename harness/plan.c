@@ -572,8 +572,21 @@ static bool read_prob(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_seed(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan_fault *fault = into;
+    const char *text = v->type == YAML_SCALAR_NODE ? (const char *)v->data.scalar.value : "";
+    size_t length = strlen(text);
+    int64_t first;
     fault->has_seed = true;
-    return tree_u64(t, v, &fault->seed);
+    if (length < 3 || strcmp(text + length - 2, "..") != 0)
+        return tree_u64(t, v, &fault->seed);
+    AUTO_TEXT number = copy_part(text, length - 2);
+    fault->seed_rises = true;
+    if (!number_from_text(number, &first) || first < 0)
+        return tree_complain(t, v,
+                             "'%.80s' is neither a seed such as 7 nor 7.., another one in each "
+                             "trial: 7, 8, 9",
+                             text);
+    fault->seed = (uint64_t)first;
+    return true;
 }
 
 #define IN_FAULT(field) offsetof(struct plan_fault, field)
@@ -651,7 +664,8 @@ char *plan_fault_text(const struct plan *p, const struct plan_fault *f) {
     if (f->to)
         append(&text, format_text(" to %u", f->to));
     if (f->has_prob)
-        append(&text, format_text(" prob %g seed %llu", f->prob, (unsigned long long)f->seed));
+        append(&text, format_text(" prob %g seed %llu%s", f->prob, (unsigned long long)f->seed,
+                                  f->seed_rises ? ".." : ""));
     return text;
 }
 
@@ -674,6 +688,18 @@ static bool read_fault(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_faults(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return tree_list(t, v, "faults", read_fault, into);
+}
+
+void plan_for_trial(struct plan *p, int number) {
+    for (int i = 0; i < p->n_faults; i++) {
+        struct plan_fault *f = &p->fault[i];
+        if (!f->seed_rises)
+            continue;
+        f->seed += (uint64_t)number - 1;
+        f->seed_rises = false;
+        free(f->text);
+        f->text = plan_fault_text(p, f);
+    }
 }
 
 /* ---- the rest ---- */

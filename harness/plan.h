@@ -58,6 +58,7 @@ struct plan_fault {
     bool has_bytes;
     double prob; /* 0 and has_prob false: unset */
     bool has_prob, has_seed;
+    bool seed_rises; /* `seed: 7..`: another one in each trial, see plan_for_trial */
     uint64_t seed;
     char *text; /* one line for people */
     int line, column;
@@ -112,6 +113,9 @@ struct plan {
 /* NULL on any error (complained about). Reads at most 256 KiB; a larger file is refused. */
 struct plan *plan_read(const char *file, struct complaints *c);
 void plan_free(struct plan *p);
+
+/* Makes a plan that was read that of one trial, from 1: seeds that rise have its number added. */
+void plan_for_trial(struct plan *p, int number);
 
 /* A fault in one line for people: "fail init_step rank 0 return -1"; the caller's to free. */
 char *plan_fault_text(const struct plan *p, const struct plan_fault *f);

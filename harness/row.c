@@ -281,6 +281,8 @@ static void print_doubts(const struct row *r, const struct plan *p) {
 static struct plan *next_plan(const struct row *r, const struct plan *shown, int number,
                               struct complaints *c) {
     struct plan *p = read_plan(r, c);
+    if (p)
+        plan_for_trial(p, number);
     if (!p || !sweep_most(shown))
         return p;
     if (p->hash == shown->hash && sweep_to_element(p, number))
