@@ -79,7 +79,9 @@ static char *component_path(const struct run *run, const struct scenario_variant
     if (v->make) {
         snprintf(path, sizeof path, "scenarios/%s/%s", run->s->name, v->make);
         char *found = parts_find(path);
-        if (!found)
+        if (!found && v->needs)
+            snprintf(missing, size, "%.250s", v->needs);
+        else if (!found)
             snprintf(missing, size, "%.200s (not built: run `make`)", path);
         return found;
     }
@@ -438,15 +440,24 @@ static bool needs_baseline(const struct run *run, const struct scenario_plan *p,
     return false;
 }
 
+/* The user's own build, given by path, in the place of every variant; false: there is none. */
+static bool run_plan_on_own_build(struct run *run, const struct scenario_plan *p) {
+    struct scenario_variant given = {.find = is_prefix(run->s) ? run->s->component_what : NULL};
+    if (!run->o->component || scenario_variant_named(run->s, run->o->component) >= 0)
+        return false;
+    each_row(run, &given, p, run->o->gate > 0 ? gate_row : run_row);
+    return true;
+}
+
+/* The one variant that was asked for; NULL: none in particular. */
+static const char *only_variant(const struct run *run) {
+    return run->o->component ? run->o->component : run->o->variant;
+}
+
 static void run_plan(struct run *run, const struct scenario_plan *p) {
-    const char *only = run->o->variant;
-    if (run->o->component && scenario_variant_named(run->s, run->o->component) >= 0)
-        only = run->o->component;
-    else if (run->o->component) {
-        struct scenario_variant given = {.find = is_prefix(run->s) ? run->s->component_what : NULL};
-        each_row(run, &given, p, run->o->gate > 0 ? gate_row : run_row);
+    const char *only = only_variant(run);
+    if (run_plan_on_own_build(run, p))
         return;
-    }
     if (run->o->gate > 0) {
         each_row(run, &run->s->variant[scenario_variant_named(run->s, only)], p, gate_row);
         return;
@@ -505,11 +516,12 @@ static void run_plans(struct run *run) {
     if (run->o->plan &&
         strchr(run->o->plan,
                '/')) { /* a plan file of the user's own, on the scenario's workloads */
-        struct scenario_plan own = {.name = run->o->plan, .file = run->o->plan};
-        char *slash = strrchr(run->o->plan, '/');
-        own.name = slash + 1;
+        struct scenario_plan own = {.name = strrchr(run->o->plan, '/') + 1, .file = run->o->plan};
+        const char *only = only_variant(run);
+        if (run_plan_on_own_build(run, &own))
+            return;
         for (int i = 0; i < run->s->n_variants; i++)
-            if (!run->o->variant || !strcmp(run->o->variant, run->s->variant[i].name))
+            if (!only || !strcmp(only, run->s->variant[i].name))
                 run_plan_on(run, &run->s->variant[i], &own);
         return;
     }

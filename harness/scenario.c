@@ -217,6 +217,7 @@ static bool read_variant(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *val
     static const struct tree_key keys[] = {
         {"find", tree_text, offsetof(struct scenario_variant, find), TREE_OPTIONAL},
         {"make", read_inside_path, offsetof(struct scenario_variant, make), TREE_OPTIONAL},
+        {"needs", tree_text, offsetof(struct scenario_variant, needs), TREE_OPTIONAL},
         {"sanitizer", read_sanitizer, offsetof(struct scenario_variant, sanitizer), TREE_OPTIONAL},
         {0},
     };
@@ -599,6 +600,7 @@ void scenario_free(struct scenario *s) {
         free(s->variant[i].name);
         free(s->variant[i].find);
         free(s->variant[i].make);
+        free(s->variant[i].needs);
         free(s->variant[i].sanitizer);
     }
     for (int i = 0; i < s->n_workloads; i++)

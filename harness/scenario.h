@@ -5,12 +5,13 @@
 
 #include "trial.h"
 
-enum { SCENARIO_MAX = 16, SCENARIO_MAX_PLANS = 64, SCENARIO_MAX_RANKS = 8, SCENARIO_MAX_ENV = 32 };
+enum { SCENARIO_MAX = 24, SCENARIO_MAX_PLANS = 64, SCENARIO_MAX_RANKS = 8, SCENARIO_MAX_ENV = 32 };
 
 struct scenario_variant {
     char *name;
     char *find;      /* "open-mpi": what the distribution installed */
     char *make;      /* file that the build makes, as written: below the scenario's folder */
+    char *needs;     /* what the build needs for `make`, for whoever lacks it; NULL: nothing */
     char *sanitizer; /* "address", "thread" or NULL */
     int line, column;
 };

@@ -40,3 +40,5 @@ $(foreach v,$(filter-out %-shared,$(IPC_VARIANTS)),$(eval $(call IPC_RULES,$(v))
 $(foreach v,$(filter %-shared,$(IPC_VARIANTS)),$(eval $(call IPC_SHARED_RULES,$(v))))
 
 WORKLOADS += $(foreach v,$(IPC_VARIANTS),$(IPC_OUT)/$(v)/ipc-teardown)
+
+include $(IPC_DIR)/libmultiprocess/build.mk
