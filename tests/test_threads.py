@@ -1,4 +1,6 @@
 """Hooks thread.*: creation, the end of a thread and its destructors, joins."""
+import subprocess
+
 import pytest
 
 from laboratory import in_order, lines, point
@@ -151,16 +153,43 @@ def test_joins_of_all_kinds_arrive(lab):
     assert r.rc == 0 and [point(r, n)["arrivals"] for n in ("join", "back")] == [4, 4], r.trial["points"]
 
 
-def test_destructors_of_cpp_objects_arrive_by_their_names(lab):
+@pytest.mark.parametrize("flags", [[], ["-static-libstdc++", "-static-libgcc"], ["-O2"]])
+def test_destructors_of_cpp_objects_arrive_by_their_names(lab, flags):
     plan = 'plan: p\npoints: {x: {hook: thread.exit, dtor: "*!*Context*"}, a: {hook: "call:libt.so!a", within: x}}\n' + delays("x", "a")
-    source = lab.folder / "x.cpp"
-    source.write_text("""#include <thread>
-        extern "C" int a(int); struct Context { int n = 0; ~Context() { a(n); } }; thread_local Context context;
-        int main() { std::thread([] { context.n = 1; }).join(); context.n = 2; return 0; }""")
-    from laboratory import compile_c
-    program = compile_c(lab.folder / "x", [source], f"-L{lab.library.parent}", "-lt", f"-Wl,-rpath,{lab.library.parent}", compiler="g++")
+    program = lab.program("""#include <thread>
+        struct Context { int n = 0; ~Context() { a(n); } }; thread_local Context context;
+        int main() { std::thread([] { context.n = 1; }).join(); context.n = 2; return 0; }""", *flags, compiler="g++", suffix=".cpp")
     r = lab.holdpoint.exec(plan, program)
     assert r.rc == 0 and point(r, "x")["arrivals"] == 2 and point(r, "a")["arrivals"] == 2, r.trial["points"]
+
+
+def test_deleted_keys_give_their_places_back_and_one_key_is_the_shims(lab):
+    plan = 'plan: p\npoints: {x: {hook: thread.exit, dtor: "*!of_key"}}\n' + delays("x")
+    program = lab.program("""static pthread_key_t k; void of_key(void *v); void of_key(void *v) { (void)v; }
+        static void *f(void *u) { pthread_setspecific(k, &k); return u; }
+        int main(void) { int n = 0; for (int i = 0; i < 3000; i++) if (pthread_key_create(&k, of_key) || pthread_key_delete(k)) return 1;
+        while (!pthread_key_create(&k, of_key)) n++; printf("%d\\n", n); join(go(f)); return 0; }""")
+    alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    r = lab.holdpoint.exec(plan, program)
+    assert [int(n) for n in lines(r)] == [int(n) - 1 for n in alone] and point(r, "x")["arrivals"] == 1 and r.verdict == "clean", r
+
+
+CPP_ORDER = """#include <thread>
+#include <cstdio>
+template <int n> struct T { int v = n; ~T(); };
+template <int n> T<n> &object() { thread_local T<n> t; return t; }
+static thread_local char who = 'm';
+template <int n> T<n>::~T() { printf("%c%d ", who, v); if (n == 2) object<5>().v = 6; }
+static void use(char me) { who = me; object<1>(); object<2>(); object<3>(); }
+int main() { std::thread(use, 'a').join(); std::thread(use, 'b').join(); use('m'); return 0; }"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-static-libstdc++"], ["-fsanitize=address"], ["-fsanitize=thread"]])
+def test_a_program_sees_no_difference_in_its_cpp_destructors(lab, flags):
+    program = lab.program(CPP_ORDER, *flags, compiler="g++", suffix=".cpp")
+    alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    r = lab.holdpoint.exec("plan: p\npoints: {x: {hook: thread.exit}}\n" + delays("x"), program)
+    assert r.rc == 0 and len(alone) == 12 and [w for line in lines(r) for w in line.split()] == alone, (alone, lines(r))
 
 
 @pytest.mark.parametrize("flags", [[], ["-fsanitize=address"], ["-fsanitize=thread"]])
@@ -170,7 +199,6 @@ def test_a_program_sees_no_difference_in_its_destructors(lab, flags):
         static void *f(void *u) { for (long i = 0; i < 8; i++) pthread_setspecific(k[i], (void *)(i + 1)); return u; }
         int main(void) { for (int i = 0; i < 8; i++) pthread_key_create(&k[i], on); pthread_key_delete(k[3]); pthread_key_create(&k[3], on);
         pthread_t t; pthread_create(&t, 0, f, 0); join(t); for (int i = 0; i < n; i++) printf("%d ", order[i]); puts(""); return 0; }""", *flags)
-    import subprocess
     alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     r = lab.holdpoint.exec("plan: p\npoints: {x: {hook: thread.exit}}\n" + delays("x"), program)
     assert r.rc == 0 and [w for line in lines(r) for w in line.split()] == alone, (alone, lines(r))
