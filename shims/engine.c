@@ -554,6 +554,11 @@ static bool would_block(const struct arrival *a) {
     return false;
 }
 
+void engine_left(struct arrival *a) {
+    end_sleep(a->hook);
+    leave_extents(plan_hook[a->hook].points, a);
+}
+
 void engine_arrive(struct arrival *a) {
     struct thread *t = &thread_self;
     uint64_t points = plan_hook[a->hook].points;
@@ -584,8 +589,7 @@ void engine_arrive(struct arrival *a) {
     else if (a->claim != BOARD_NONE || a->crowd_claim != BOARD_NONE || a->faults)
         engine_wait(a);
     if (a->side == SIDE_ENTER && a->fails) { /* the call is not made: it will not return either */
-        end_sleep(a->hook);
-        leave_extents(points, a);
+        engine_left(a);
     } else if (t->sleeping && !a->must_wait) {
         begin_sleep();
     }

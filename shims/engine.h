@@ -75,6 +75,9 @@ void engine_wait(struct arrival *a);
 /* A stream's call has moved so many bytes; sets a->severs when the connection is to be cut here. */
 void engine_passed(struct arrival *a, uint64_t bytes);
 
+/* The thread has left the call without coming back from it: it was cancelled in it. */
+void engine_left(struct arrival *a);
+
 #define ARRIVAL(hook_index, which_side)                                                            \
     ((struct arrival){.hook = (hook_index),                                                        \
                       .side = (which_side),                                                        \

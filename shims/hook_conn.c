@@ -9,7 +9,9 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -82,8 +84,6 @@ static int (*accept_original)(int, struct sockaddr *restrict, socklen_t *restric
 static int (*accept4_original)(int, struct sockaddr *restrict, socklen_t *restrict, int);
 static int (*shutdown_original)(int, int);
 static int (*close_original)(int);
-static int (*dup2_original)(int, int);
-static int (*dup3_original)(int, int, int);
 
 /* All at once, by the constructor, or by the first call before it. */
 static void find_originals(void) {
@@ -94,7 +94,7 @@ static void find_originals(void) {
         void **original;
     } all[] = {READING(FIND_ONE) WRITING(FIND_ONE) POLLING(FIND_ONE) ONE(readv) ONE(writev)
                    ONE(recvmsg) ONE(sendmsg) ONE(socket) ONE(socketpair) ONE(connect) ONE(accept)
-                       ONE(accept4) ONE(shutdown) ONE(close) ONE(dup2) ONE(dup3)};
+                       ONE(accept4) ONE(shutdown) ONE(close)};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!__atomic_load_n(all[i].original, __ATOMIC_RELAXED))
             __atomic_store_n(all[i].original, original_find(all[i].name, NULL), __ATOMIC_RELEASE);
@@ -111,18 +111,25 @@ __attribute__((constructor)) static void constructor(void) {
 
 struct conn_call {
     struct arrival a;
-    struct descriptor *d; /* NULL: nobody looks at this call */
+    struct connection *at;   /* NULL: nobody looks at this call */
+    uint64_t number;         /* of it: a later one may have the same place */
+    struct connection *gone; /* close: what the descriptor led to, ours to drop */
     const char *call;
     const void *caller;
     uintptr_t sp;
-    int fd;
+    int fd, flags;
     uint64_t bytes;
 };
-#define CALL_AT(name, descriptor, n)                                                               \
+#define CALL_AT(name, descriptor, n, how)                                                          \
     {                                                                                              \
-        .call = name, .fd = descriptor, .bytes = n, .caller = __builtin_return_address(0),         \
-        .sp = (uintptr_t)__builtin_frame_address(0)                                                \
+        .call = name, .fd = descriptor, .bytes = n, .flags = how,                                  \
+        .caller = __builtin_return_address(0), .sp = (uintptr_t)__builtin_frame_address(0)         \
     }
+
+/* Do we look at calls other than those of one hook, such as those that make connections? */
+static bool watched(void) {
+    return descriptors_watched() && engine_takes_part();
+}
 
 static void add_text(struct arrival *a, enum attr_id id, const char *text) {
     if (*text)
@@ -133,90 +140,144 @@ static void add_number(struct arrival *a, enum attr_id id, int64_t number) {
     a->attr[a->n_attrs++] = (struct arrival_attr){.id = id, .number = number};
 }
 
+static uint32_t direction_of(uint16_t hook) {
+    return hook == engine_hook(HOOK_CONN_READ)    ? SEVERED_READS
+           : hook == engine_hook(HOOK_CONN_WRITE) ? SEVERED_WRITES
+                                                  : 0;
+}
+
+/* Bytes that a fault can keep back or cut at: none of what counts events, nor behind a cut. */
+static void place_in_stream(const struct conn_call *c, struct arrival *a) {
+    uint32_t direction = direction_of(a->hook), type = atomic_load(&c->at->type);
+    bool flows =
+        type == CONNECTION_STREAM || type == CONNECTION_DATAGRAM || type == CONNECTION_PIPE;
+    bool goes_on = flows && !(atomic_load(&c->at->severed) & direction);
+    a->position = !goes_on                     ? UINT64_MAX
+                  : direction == SEVERED_READS ? atomic_load(&c->at->received)
+                                               : atomic_load(&c->at->sent);
+    a->length = goes_on ? c->bytes : 0;
+}
+
 static struct arrival arrival_at(const struct conn_call *c, uint16_t hook, enum side side) {
     struct arrival a = ARRIVAL(hook, (uint16_t)side);
-    struct descriptor *d = c->d;
-    bool writes = hook == engine_hook(HOOK_CONN_WRITE);
     a.caller = c->caller;
     a.sp = c->sp;
-    a.object = atomic_load(&d->number);
-    a.position = atomic_load(writes ? &d->sent : &d->received);
-    a.length = c->bytes;
+    a.object = atomic_load(&c->at->number);
+    place_in_stream(c, &a);
     add_text(&a, ATTR_CALLED, c->call);
-    add_text(&a, ATTR_PATH, d->path);
-    add_text(&a, ATTR_PEER, d->peer);
-    add_text(&a, ATTR_ORIGIN, descriptor_origin_name(d));
-    add_text(&a, ATTR_TYPE, descriptor_type_name(d));
+    add_text(&a, ATTR_PATH, c->at->path);
+    add_text(&a, ATTR_PEER, c->at->peer);
+    add_text(&a, ATTR_ORIGIN, connection_origin_name(c->at));
+    add_text(&a, ATTR_TYPE, connection_type_name(c->at));
     add_number(&a, ATTR_FD, c->fd);
-    add_number(&a, ATTR_ORDER, (int64_t)atomic_load(&d->number));
+    add_number(&a, ATTR_ORDER, (int64_t)atomic_load(&c->at->order));
     add_number(&a, ATTR_BYTES, (int64_t)c->bytes);
     return a;
+}
+
+/* What the kernel does to who writes where nobody reads. */
+static void broken_pipe(const struct conn_call *c) {
+    uint32_t type = atomic_load(&c->at->type);
+    if (!(c->flags & MSG_NOSIGNAL) && (type == CONNECTION_STREAM || type == CONNECTION_PIPE))
+        syscall(SYS_tgkill, getpid(), thread_id(), SIGPIPE);
+    errno = EPIPE;
+}
+
+static void answer_error(const struct conn_call *c, const struct arrival *a) {
+    if (a->error_number == EPIPE && c->at && a->hook == engine_hook(HOOK_CONN_WRITE))
+        broken_pipe(c);
+    else if (a->error_number)
+        errno = a->error_number;
 }
 
 /* True: the plan makes the call fail; the answer is c->a.result, and errno is set. */
 static bool begins(struct conn_call *c, enum hook_id id) {
     uint16_t hook = engine_hook(id);
-    if (hook == BOARD_NONE || !engine_takes_part() || !(c->d = descriptor_at(c->fd)))
+    if (hook == BOARD_NONE || !engine_takes_part() || !(c->at = descriptor_at(c->fd)))
         return false;
+    if (atomic_load(&c->at->type) == CONNECTION_EPOLL && id != HOOK_CONN_POLL) {
+        c->at = NULL;
+        return false;
+    }
+    c->number = atomic_load(&c->at->number);
     c->a = arrival_at(c, hook, SIDE_ENTER);
     engine_arrive(&c->a);
     if (c->a.severs)
-        descriptor_sever(c->fd, c->d);
-    if (c->a.fails && c->a.error_number)
-        errno = c->a.error_number;
+        connection_sever(c->fd, c->at, direction_of(hook));
+    if (c->a.fails)
+        answer_error(c, &c->a);
     return c->a.fails;
 }
 
 static int64_t ends(struct conn_call *c, int64_t result) {
-    if (!c->d || !engine_wants_return(c->a.hook) || !engine_takes_part())
+    if (!c->at || !engine_wants_return(c->a.hook) || !engine_takes_part())
         return result;
     struct arrival back = arrival_at(c, c->a.hook, SIDE_RETURN);
     engine_arrive(&back);
     if (!back.fails)
         return result;
-    if (back.error_number)
-        errno = back.error_number;
+    answer_error(c, &back);
     return back.result;
 }
 
-/* ---- bytes ---- */
-
-/* What a cut connection answers, and what a broken one does to its writer. */
-static void break_pipe(int flags) {
-    if (!(flags & MSG_NOSIGNAL))
-        syscall(SYS_tgkill, getpid(), thread_id(), SIGPIPE);
+/* The thread is cancelled in the call, which it does not come back from. */
+static void cancelled(void *call) {
+    struct conn_call *c = call;
+    if (c->at)
+        engine_left(&c->a);
+    if (c->gone)
+        connection_drop(c->gone);
 }
 
+/* Not where an argument was changed before: a cancellation comes back to where it was kept ready.
+ */
+#define APART __attribute__((noinline))
+
+/* The call itself, which stays the cancellation point that it is. Nothing is kept ready for what
+ * nobody looks at: a vfork child runs on its parent's list of such things. */
+#define CARRY_OUT(c, result, original)                                                             \
+    do {                                                                                           \
+        if (!(c).at && !(c).gone) {                                                                \
+            (result) = original;                                                                   \
+        } else {                                                                                   \
+            pthread_cleanup_push(cancelled, &(c));                                                 \
+            (result) = original;                                                                   \
+            pthread_cleanup_pop(0);                                                                \
+        }                                                                                          \
+    } while (0)
+
+/* ---- bytes ---- */
+
 /* True: the original is not called, and *result is the answer. Else *n is what may be moved. */
-static bool moves(struct conn_call *c, enum hook_id id, int flags, size_t *n, ssize_t *result) {
+static bool moves(struct conn_call *c, enum hook_id id, size_t *n, ssize_t *result) {
     if (begins(c, id)) {
         *result = (ssize_t)c->a.result;
-        if (id == HOOK_CONN_WRITE && *result < 0 && c->a.error_number == EPIPE)
-            break_pipe(flags);
         return true;
     }
-    if (!c->d)
+    if (!c->at)
         return false;
-    if (atomic_load(&c->d->severed)) {
+    if (atomic_load(&c->at->severed) & direction_of(c->a.hook)) {
         *result = id == HOOK_CONN_WRITE ? -1 : 0;
-        if (*result < 0) {
-            break_pipe(flags);
-            errno = EPIPE;
-        }
+        if (*result < 0)
+            broken_pipe(c);
         *result = (ssize_t)ends(c, *result);
         return true;
     }
-    if (!(flags & MSG_PEEK) && c->a.limit < *n)
+    if (c->a.limit < *n)
         *n = (size_t)c->a.limit;
     return false;
 }
 
-static ssize_t moved(struct conn_call *c, enum hook_id id, int flags, ssize_t result) {
-    if (c->d && result > 0 && !(flags & MSG_PEEK)) {
-        atomic_fetch_add(id == HOOK_CONN_WRITE ? &c->d->sent : &c->d->received, (uint64_t)result);
-        engine_passed(&c->a, (uint64_t)result);
+/* `n`: what might be moved. A call that only looks at what there is moves nothing. */
+static ssize_t moved(struct conn_call *c, size_t n, ssize_t result) {
+    if (c->at && result > 0 && !(c->flags & MSG_PEEK)) {
+        uint64_t bytes = (size_t)result < n ? (size_t)result : n;
+        uint32_t direction = direction_of(c->a.hook);
+        if (atomic_load(&c->at->number) == c->number)
+            atomic_fetch_add(direction == SEVERED_READS ? &c->at->received : &c->at->sent, bytes);
+        engine_passed(&c->a, bytes);
         if (c->a.severs)
-            descriptor_sever(c->fd, c->d);
+            connection_sever(c->fd, c->at, direction);
     }
     return (ssize_t)ends(c, result);
 }
@@ -239,11 +300,12 @@ static ssize_t moved(struct conn_call *c, enum hook_id id, int flags, ssize_t re
     EXPORTED ssize_t name parameters {                                                             \
         if (engine_hook(hook) == BOARD_NONE)                                                       \
             return name##_guarded arguments;                                                       \
-        struct conn_call c = CALL_AT(#name, fd, n);                                                \
+        struct conn_call c = CALL_AT(#name, fd, n, flags);                                         \
         ssize_t result;                                                                            \
-        if (moves(&c, hook, flags, &n, &result))                                                   \
+        if (moves(&c, hook, &n, &result))                                                          \
             return result;                                                                         \
-        return moved(&c, hook, flags, name##_guarded arguments);                                   \
+        CARRY_OUT(c, result, name##_guarded arguments);                                            \
+        return moved(&c, n, result);                                                               \
     }
 #define DEFINE_READING(name, flags, parameters, arguments)                                         \
     DEFINE_MOVING(name, HOOK_CONN_READ, flags, parameters, arguments)
@@ -260,16 +322,17 @@ struct pieces {
     int n;
 };
 
-static uint64_t bytes_in(const struct iovec *v, int n) {
+/* More pieces than the kernel takes are its to refuse. */
+static uint64_t bytes_in(const struct iovec *v, size_t n) {
     uint64_t sum = 0;
-    for (int i = 0; i < n; i++)
+    for (size_t i = 0; n <= IOV_MAX && i < n; i++)
         sum += v[i].iov_len;
     return sum;
 }
 
-static void cut_pieces(struct pieces *to, const struct iovec *from, int n, size_t most) {
+static void cut_pieces(struct pieces *to, const struct iovec *from, size_t n, size_t most) {
     to->n = 0;
-    for (int i = 0; i < n && most && to->n < MAX_PIECES; i++) {
+    for (size_t i = 0; i < n && most && to->n < MAX_PIECES; i++) {
         struct iovec *v = &to->piece[to->n++];
         *v = from[i];
         if (v->iov_len > most)
@@ -292,19 +355,25 @@ static bool opens_pieces(const struct iovec *v, int n, bool store) {
                 ORIGINAL_OF(name)(fd, v, count));                                                  \
         return result;                                                                             \
     }                                                                                              \
+    static APART ssize_t name##_carried_out(struct conn_call *c, const struct iovec *v,            \
+                                            int count) {                                           \
+        ssize_t result;                                                                            \
+        CARRY_OUT(*c, result, name##_guarded(c->fd, v, count));                                    \
+        return result;                                                                             \
+    }                                                                                              \
     EXPORTED ssize_t name(int fd, const struct iovec *v, int count) {                              \
         if (engine_hook(hook) == BOARD_NONE)                                                       \
             return name##_guarded(fd, v, count);                                                   \
-        struct conn_call c = CALL_AT(#name, fd, bytes_in(v, count));                               \
+        struct conn_call c = CALL_AT(#name, fd, bytes_in(v, count < 0 ? 0 : (size_t)count), 0);    \
         size_t n = c.bytes;                                                                        \
         ssize_t result;                                                                            \
-        if (moves(&c, hook, 0, &n, &result))                                                       \
+        struct pieces cut;                                                                         \
+        if (moves(&c, hook, &n, &result))                                                          \
             return result;                                                                         \
         if (n == c.bytes)                                                                          \
-            return moved(&c, hook, 0, name##_guarded(fd, v, count));                               \
-        struct pieces cut;                                                                         \
-        cut_pieces(&cut, v, count, n);                                                             \
-        return moved(&c, hook, 0, name##_guarded(fd, cut.piece, cut.n));                           \
+            return moved(&c, n, name##_carried_out(&c, v, count));                                 \
+        cut_pieces(&cut, v, (size_t)count, n);                                                     \
+        return moved(&c, n, name##_carried_out(&c, cut.piece, cut.n));                             \
     }
 DEFINE_MOVING_PIECES(readv, HOOK_CONN_READ)
 DEFINE_MOVING_PIECES(writev, HOOK_CONN_WRITE)
@@ -323,47 +392,64 @@ static ssize_t sendmsg_guarded(int fd, const struct msghdr *m, int flags) {
     return result;
 }
 
+/* The header as the call is to have it: of a call that moves less, with other pieces. */
+static void cut_message(struct msghdr *to, struct pieces *cut, const struct msghdr *from,
+                        size_t n) {
+    *to = *from;
+    cut_pieces(cut, from->msg_iov, from->msg_iovlen, n);
+    to->msg_iov = cut->piece;
+    to->msg_iovlen = (size_t)cut->n;
+}
+
+static APART ssize_t recvmsg_carried_out(struct conn_call *c, struct msghdr *m) {
+    ssize_t result;
+    CARRY_OUT(*c, result, recvmsg_guarded(c->fd, m, c->flags));
+    return result;
+}
+
+static APART ssize_t sendmsg_carried_out(struct conn_call *c, const struct msghdr *m) {
+    ssize_t result;
+    CARRY_OUT(*c, result, sendmsg_guarded(c->fd, m, c->flags));
+    return result;
+}
+
 EXPORTED ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
     if (engine_hook(HOOK_CONN_READ) == BOARD_NONE)
         return recvmsg_guarded(fd, m, flags);
-    struct conn_call c = CALL_AT("recvmsg", fd, bytes_in(m->msg_iov, (int)m->msg_iovlen));
+    struct conn_call c = CALL_AT("recvmsg", fd, bytes_in(m->msg_iov, m->msg_iovlen), flags);
     size_t n = c.bytes;
     ssize_t result;
-    if (moves(&c, HOOK_CONN_READ, flags, &n, &result)) {
-        m->msg_controllen = 0;
-        m->msg_flags = 0;
+    struct msghdr shorter;
+    struct pieces cut;
+    if (moves(&c, HOOK_CONN_READ, &n, &result)) {
+        if (result >= 0) /* as at the end of a stream */
+            m->msg_namelen = 0, m->msg_controllen = 0, m->msg_flags = 0;
         return result;
     }
     if (n == c.bytes)
-        return moved(&c, HOOK_CONN_READ, flags, recvmsg_guarded(fd, m, flags));
-    struct iovec *all = m->msg_iov;
-    size_t n_all = m->msg_iovlen;
-    struct pieces cut;
-    cut_pieces(&cut, all, (int)n_all, n);
-    m->msg_iov = cut.piece; /* the rest of the header is the kernel's to fill */
-    m->msg_iovlen = (size_t)cut.n;
-    result = recvmsg_guarded(fd, m, flags);
-    m->msg_iov = all;
-    m->msg_iovlen = n_all;
-    return moved(&c, HOOK_CONN_READ, flags, result);
+        return moved(&c, n, recvmsg_carried_out(&c, m));
+    cut_message(&shorter, &cut, m, n);
+    result = recvmsg_carried_out(&c, &shorter);
+    m->msg_namelen = shorter.msg_namelen;
+    m->msg_controllen = shorter.msg_controllen;
+    m->msg_flags = shorter.msg_flags;
+    return moved(&c, n, result);
 }
 
 EXPORTED ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
     if (engine_hook(HOOK_CONN_WRITE) == BOARD_NONE)
         return sendmsg_guarded(fd, m, flags);
-    struct conn_call c = CALL_AT("sendmsg", fd, bytes_in(m->msg_iov, (int)m->msg_iovlen));
+    struct conn_call c = CALL_AT("sendmsg", fd, bytes_in(m->msg_iov, m->msg_iovlen), flags);
     size_t n = c.bytes;
     ssize_t result;
-    if (moves(&c, HOOK_CONN_WRITE, flags, &n, &result))
+    struct msghdr shorter;
+    struct pieces cut;
+    if (moves(&c, HOOK_CONN_WRITE, &n, &result))
         return result;
     if (n == c.bytes)
-        return moved(&c, HOOK_CONN_WRITE, flags, sendmsg_guarded(fd, m, flags));
-    struct msghdr shorter = *m;
-    struct pieces cut;
-    cut_pieces(&cut, m->msg_iov, (int)m->msg_iovlen, n);
-    shorter.msg_iov = cut.piece;
-    shorter.msg_iovlen = (size_t)cut.n;
-    return moved(&c, HOOK_CONN_WRITE, flags, sendmsg_guarded(fd, &shorter, flags));
+        return moved(&c, n, sendmsg_carried_out(&c, m));
+    cut_message(&shorter, &cut, m, n);
+    return moved(&c, n, sendmsg_carried_out(&c, &shorter));
 }
 
 /* ---- waiting ---- */
@@ -387,22 +473,16 @@ static int first_selected(int n, const fd_set *r, const fd_set *w) {
     EXPORTED int name parameters {                                                                 \
         if (engine_hook(HOOK_CONN_POLL) == BOARD_NONE)                                             \
             return ORIGINAL_OF(name) arguments;                                                    \
-        struct conn_call c = CALL_AT(#name, descriptor, 0);                                        \
+        struct conn_call c = CALL_AT(#name, descriptor, 0, 0);                                     \
+        int result;                                                                                \
         if (begins(&c, HOOK_CONN_POLL))                                                            \
             return (int)c.a.result;                                                                \
-        return (int)ends(&c, ORIGINAL_OF(name) arguments);                                         \
+        CARRY_OUT(c, result, ORIGINAL_OF(name) arguments);                                         \
+        return (int)ends(&c, result);                                                              \
     }
 POLLING(DEFINE_POLLING)
 
 /* ---- coming into being ---- */
-
-/* Does the plan name any of our hooks? They stand together in hooks.def. */
-static bool any_named(void) {
-    for (int id = HOOK_CONN_ACCEPT; id <= HOOK_CONN_WRITE; id++)
-        if (engine_hook((enum hook_id)id) != BOARD_NONE)
-            return engine_takes_part();
-    return false;
-}
 
 /* A new socket is known only once it is there, so its enter side tells the call's name alone. */
 static bool makes(struct conn_call *c) {
@@ -424,14 +504,14 @@ static int made(struct conn_call *c, int fd, int result) {
     if (result < 0 || hook == BOARD_NONE || !engine_wants_return(hook) || !engine_takes_part())
         return result;
     c->fd = fd;
-    c->d = descriptor_at(fd);
-    return c->d ? (int)ends(c, result) : result;
+    c->at = descriptor_at(fd);
+    return (int)ends(c, result);
 }
 
 EXPORTED int socket(int domain, int type, int protocol) {
-    if (!any_named())
+    if (!watched())
         return ORIGINAL_OF(socket)(domain, type, protocol);
-    struct conn_call c = CALL_AT("socket", -1, 0);
+    struct conn_call c = CALL_AT("socket", -1, 0, 0);
     if (makes(&c))
         return (int)c.a.result;
     int fd = ORIGINAL_OF(socket)(domain, type, protocol);
@@ -440,9 +520,9 @@ EXPORTED int socket(int domain, int type, int protocol) {
 }
 
 EXPORTED int socketpair(int domain, int type, int protocol, int fd[2]) {
-    if (!any_named())
+    if (!watched())
         return ORIGINAL_OF(socketpair)(domain, type, protocol, fd);
-    struct conn_call c = CALL_AT("socketpair", -1, 0);
+    struct conn_call c = CALL_AT("socketpair", -1, 0, 0);
     if (makes(&c))
         return (int)c.a.result;
     int result = ORIGINAL_OF(socketpair)(domain, type, protocol, fd);
@@ -454,31 +534,43 @@ EXPORTED int socketpair(int domain, int type, int protocol, int fd[2]) {
 }
 
 EXPORTED int connect(int fd, const struct sockaddr *address, socklen_t size) {
-    if (!any_named())
+    if (!watched())
         return ORIGINAL_OF(connect)(fd, address, size);
-    struct conn_call c = CALL_AT("connect", fd, 0);
+    struct conn_call c = CALL_AT("connect", fd, 0, 0);
+    struct connection *to = descriptor_at(fd);
+    if (to && address)
+        connection_names(to, address, size);
     if (begins(&c, HOOK_CONN_CONNECT))
         return (int)c.a.result;
-    int result = ORIGINAL_OF(connect)(fd, address, size), saved = errno;
-    struct descriptor *d = result == 0 || saved == EINPROGRESS ? descriptor_at(fd) : NULL;
-    if (d) {
-        atomic_store(&d->origin, ORIGIN_CONNECTED);
+    int result;
+    CARRY_OUT(c, result, ORIGINAL_OF(connect)(fd, address, size));
+    if (to && (result == 0 || errno == EINPROGRESS)) {
+        atomic_store(&to->origin, ORIGIN_CONNECTED);
         descriptor_renamed(fd);
     }
-    errno = saved;
     return (int)ends(&c, result);
+}
+
+/* It begins at the listener and ends with the connection that it made. */
+static int accepted(struct conn_call *c, int fd) {
+    struct connection *made = descriptor_born(fd, ORIGIN_ACCEPTED);
+    if (c->at && made) {
+        c->at = made;
+        c->fd = fd;
+    }
+    return (int)ends(c, fd);
 }
 
 #define DEFINE_ACCEPTING(name, parameters, arguments)                                              \
     EXPORTED int name parameters {                                                                 \
-        if (!any_named())                                                                          \
+        if (!watched())                                                                            \
             return ORIGINAL_OF(name) arguments;                                                    \
-        struct conn_call c = CALL_AT(#name, fd, 0);                                                \
+        struct conn_call c = CALL_AT(#name, fd, 0, 0);                                             \
+        int result;                                                                                \
         if (begins(&c, HOOK_CONN_ACCEPT))                                                          \
             return (int)c.a.result;                                                                \
-        int accepted = ORIGINAL_OF(name) arguments;                                                \
-        descriptor_born(accepted, ORIGIN_ACCEPTED);                                                \
-        return (int)ends(&c, accepted);                                                            \
+        CARRY_OUT(c, result, ORIGINAL_OF(name) arguments);                                         \
+        return accepted(&c, result);                                                               \
     }
 DEFINE_ACCEPTING(accept, (int fd, struct sockaddr *restrict a, socklen_t *restrict l), (fd, a, l))
 DEFINE_ACCEPTING(accept4, (int fd, struct sockaddr *restrict a, socklen_t *restrict l, int flags),
@@ -486,67 +578,45 @@ DEFINE_ACCEPTING(accept4, (int fd, struct sockaddr *restrict a, socklen_t *restr
 
 /* ---- teardown ---- */
 
-static void teardown(const struct conn_call *from, struct descriptor *d, struct descriptor *open,
-                     enum side side) {
+static void teardown(const struct conn_call *from, struct connection *of, enum side side) {
     uint16_t hook = engine_hook(HOOK_CONN_TEARDOWN);
     if (hook == BOARD_NONE || !engine_takes_part())
         return;
     struct conn_call c = *from;
-    c.d = d;
+    c.at = of;
     struct arrival a = arrival_at(&c, hook, side);
-    a.extent = &open->teardown;
-    a.generation = atomic_load(&open->teardown);
+    a.extent = descriptor_extent(c.fd);
+    a.generation = atomic_load(a.extent);
     engine_arrive(&a);
 }
 
 EXPORTED int shutdown(int fd, int how) {
-    if (!any_named())
+    if (!watched())
         return ORIGINAL_OF(shutdown)(fd, how);
-    struct conn_call c = CALL_AT("shutdown", fd, 0);
-    struct descriptor *d = descriptor_at(fd);
-    if (d && !atomic_exchange(&d->in_teardown, 1))
-        teardown(&c, d, d, SIDE_ENTER);
+    struct conn_call c = CALL_AT("shutdown", fd, 0, 0);
+    struct connection *of = descriptor_at(fd);
+    if (of && descriptor_shuts_down(fd))
+        teardown(&c, of, SIDE_ENTER);
     if (begins(&c, HOOK_CONN_SHUTDOWN))
         return (int)c.a.result;
     return (int)ends(&c, ORIGINAL_OF(shutdown)(fd, how));
 }
 
+/* Somebody else may get the number before the call is over. */
 EXPORTED int close(int fd) {
-    if (!any_named())
+    if (!watched())
         return ORIGINAL_OF(close)(fd);
-    struct conn_call c = CALL_AT("close", fd, 0);
-    struct descriptor *d = descriptor_at(fd);
-    if (!d)
-        return ORIGINAL_OF(close)(fd);
+    struct conn_call c = CALL_AT("close", fd, 0, 0);
+    bool in_teardown;
+    int result;
     if (begins(&c, HOOK_CONN_CLOSE))
         return (int)c.a.result;
-    struct descriptor was; /* somebody else may get the number before this call is over */
-    memcpy(&was, d, sizeof was);
-    bool ended = atomic_load(&d->in_teardown);
-    descriptor_closes(d);
-    int result = ORIGINAL_OF(close)(fd), saved = errno;
-    if (c.d)
-        c.d = &was;
-    if (ended)
-        teardown(&c, &was, d, SIDE_RETURN);
-    errno = saved;
-    return (int)ends(&c, result);
-}
-
-/* A descriptor that another takes the place of is closed, without an arrival. */
-static void replaces(int fd) {
-    struct descriptor *d = any_named() ? descriptor_at(fd) : NULL;
-    if (d)
-        descriptor_closes(d);
-}
-
-EXPORTED int dup2(int from, int to) {
-    if (from != to)
-        replaces(to);
-    return ORIGINAL_OF(dup2)(from, to);
-}
-
-EXPORTED int dup3(int from, int to, int flags) {
-    replaces(to);
-    return ORIGINAL_OF(dup3)(from, to, flags);
+    c.gone = descriptor_closes(fd, &in_teardown);
+    CARRY_OUT(c, result, ORIGINAL_OF(close)(fd));
+    if (c.gone && in_teardown)
+        teardown(&c, c.gone, SIDE_RETURN);
+    result = (int)ends(&c, result);
+    if (c.gone)
+        connection_drop(c.gone);
+    return result;
 }
