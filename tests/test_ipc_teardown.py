@@ -172,9 +172,9 @@ def test_without_the_preload_nothing_is_said(holdpoint, tmp_path):
     subprocess.run(["cp", "-r", SCENARIO, about], check=True)
     text = (about / "scenario.yaml").read_text().replace('"{component} incall"', '"/usr/bin/env -u LD_PRELOAD {component} incall"')
     (about / "scenario.yaml").write_text(text)
-    for variant, expected in (("faulty", "reproduced"), ("fixed", "clean")):
+    for variant, expected, found in (("faulty", "reproduced", {"not-exercised", "other-finding"}), ("fixed", "clean", {"not-exercised"})):
         r = holdpoint.run(about, "--plan", "v2", "--component", program(variant), "--expect", expected, timeout=200)
-        assert r.rc == 125 and r.verdict == "not-exercised", r
+        assert r.rc in (1, 125) and r.verdict in found and r.row["exercised"] == 0, r  # the bug may show by itself, unasked
 
 
 # ---- the long tables ----

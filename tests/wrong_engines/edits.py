@@ -88,10 +88,10 @@ WRONG = [
         ("epoch = epoch << 20 | (t->inside[p->within].entry & 0xfffff);", "epoch = epoch << 20;")],
         f"{RULES}::test_step_09_nth_within_counts_afresh_at_each_entry"),
     Wrong("within is not looked at", MATCH, [
-        ("return sp < outer;", "return sp < outer || sp > 1;")],
+        ("return sp < t->inside[point].sp;", "return sp < t->inside[point].sp || sp > 1;")],
         f"{RULES}::test_step_10_within_is_from_entry_to_return_on_that_thread"),
     Wrong("within does not end with the return", ENGINE, [
-        ("thread_self.inside[i].sp = 0;", "thread_self.inside[i].sp = UINTPTR_MAX;")],
+        ("            t->inside[i].sp = 0;\n", "            t->inside[i].sp = UINTPTR_MAX;\n")],
         f"{RULES}::test_step_10_within_is_from_entry_to_return_on_that_thread"),
     Wrong("a role is bound again by a later arrival", ENGINE, [
         ("atomic_load_explicit(&process->seq->role[r], memory_order_relaxed) ||\n            !match_filters",
