@@ -277,6 +277,65 @@ static bool extend(const struct query *q, board_party from, struct blocked_cycle
     return false;
 }
 
+/* ---- standstill ---- */
+
+/* It waits, without a limit, for something that only a thread of its process ends. */
+static bool is_stuck(const struct query *q, const struct board_thread *t) {
+    const struct blocked_look *l = &q->looks->look[t - board_threads(q->b)];
+    board_party party = atomic_load(&t->party);
+    if (!party || l->party != party || l->number != atomic_load(&t->wait.number) ||
+        q->now - l->ns < SAME_WAIT_NS || !atomic_load(&t->wait.address))
+        return false;
+    return t->wait.kind == LOCK_SPIN || (!t->wait.timed && is_asleep(q->b, party));
+}
+
+static bool all_stuck(const struct query *q, uint16_t slot) {
+    const struct board_slot *s = &board_slots(q->b)[slot];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/task", atomic_load(&s->pid));
+    DIR *d = opendir(path);
+    bool all = d != NULL;
+    for (struct dirent *e; all && (e = readdir(d)) != NULL;) {
+        uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
+        const struct board_thread *t =
+            thread_of(q->b, board_party_make(slot, (uint16_t)atomic_load(&s->incarnation), tid));
+        all = !tid || (t && is_stuck(q, t));
+    }
+    if (d)
+        closedir(d);
+    return all;
+}
+
+static bool is_lock(uint32_t kind) {
+    return kind != LOCK_CONDITION && kind != LOCK_JOIN;
+}
+
+/* A condition variable has no owner: who would signal it, nobody can know. But when every thread of
+ * a process waits for another of them, nobody is left to do it; and when one of them waits for a
+ * lock whose owner waits on a condition, the two keep each other. (A condition that another process
+ * signals, or a signal handler, is taken for one that nobody does.) */
+static bool find_standstill(const struct query *q, struct blocked_cycle *c) {
+    const struct board_thread *all = board_threads(q->b);
+    for (uint32_t i = 0; i < q->b->n_threads; i++) {
+        struct wait wait = {atomic_load(&all[i].wait.address), all[i].wait.kind};
+        board_party waiter = atomic_load(&all[i].party);
+        if (!waiter || !wait.address || !is_lock(wait.kind) || !is_stuck(q, &all[i]))
+            continue;
+        for (uint32_t k = 0; k < q->b->n_threads; k++) {
+            if (!stands_in_the_way(&all[k], &wait, waiter) || all[k].wait.kind != LOCK_CONDITION ||
+                !all_stuck(q, board_party_slot(waiter)))
+                continue;
+            *c =
+                (struct blocked_cycle){.n = 2,
+                                       .thread = {waiter, atomic_load(&all[k].party)},
+                                       .address = {wait.address, atomic_load(&all[k].wait.address)},
+                                       .kind = {wait.kind, LOCK_CONDITION}};
+            return true;
+        }
+    }
+    return false;
+}
+
 bool blocked_find_cycle(const struct blocked_looks *l, const struct board *b,
                         struct blocked_cycle *cycle) {
     struct query q = {l, b, NULL, steps_now()};
@@ -286,5 +345,5 @@ bool blocked_find_cycle(const struct blocked_looks *l, const struct board *b,
         if (first && extend(&q, first, cycle))
             return true;
     }
-    return false;
+    return l->look && find_standstill(&q, cycle);
 }

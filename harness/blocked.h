@@ -40,7 +40,9 @@ struct blocked_cycle {
     uint64_t address[BLOCKED_CYCLE]; /* what that thread waits for */
     uint32_t kind[BLOCKED_CYCLE];
 };
-/* A cycle, which only the end of its process ends; false: there is none, or a longer one. */
+/* A cycle, which only the end of its process ends; false: there is none, or a longer one. Where no
+ * cycle of owners is: two threads of a process all of whose threads wait for each other, one for a
+ * lock of the second, which waits on a condition (LOCK_CONDITION) that nobody is left to signal. */
 bool blocked_find_cycle(const struct blocked_looks *l, const struct board *b,
                         struct blocked_cycle *cycle);
 

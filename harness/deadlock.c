@@ -48,10 +48,13 @@ static void write_note(const struct blocked_cycle *c, uint32_t first, char *note
     size_t n = 0;
     for (uint32_t i = 0; i < c->n && n < size; i++) {
         uint32_t k = (first + i) % c->n;
-        n += (size_t)snprintf(note + n, size - n, "%sthread %u waits for the %s 0x%lx of thread %u",
+        char whose[80];
+        snprintf(whose, sizeof whose, "of thread %u", board_party_tid(c->thread[(k + 1) % c->n]));
+        n += (size_t)snprintf(note + n, size - n, "%sthread %u waits for the %s 0x%lx %s",
                               i ? "; " : "", board_party_tid(c->thread[k]),
                               board_lock_name(c->kind[k]), (unsigned long)c->address[k],
-                              board_party_tid(c->thread[(k + 1) % c->n]));
+                              c->kind[k] == LOCK_CONDITION ? "and nobody is left to signal it"
+                                                           : whose);
     }
 }
 

@@ -638,3 +638,38 @@ int main(void) {
     in_order(r, "torn down", "left")
     assert r.verdict == "clean" and not r.findings, (r, r.findings)
     assert [step["state"] for step in r.trial["steps"]] == ["done"] * 5, r.trial["steps"]
+
+
+STANDSTILL = """
+static pthread_mutex_t w = PTHREAD_MUTEX_INITIALIZER, q = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+static void *waits(void *u) { pthread_mutex_lock(&w); pthread_mutex_lock(&q); a(1); WAIT; pthread_mutex_unlock(&q); pthread_mutex_unlock(&w); return u; }
+static void *signals(void *u) { nap(100); pthread_mutex_lock(&w); pthread_cond_signal(&news); pthread_mutex_unlock(&w); return u; }
+static void *third(void *u) { THIRD; return u; }
+int main(void) { pthread_t t[3] = {go(waits), go(signals), go(third)}; for (int i = 0; i < 3; i++) join(t[i]); return 0; }
+"""
+FOREVER, LIMITED = "pthread_cond_wait(&news, &q)", "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 2; pthread_cond_timedwait(&news, &q, &t)"
+
+
+@pytest.mark.parametrize("wait, other, kinds", [
+    (FOREVER, "", ["deadlock"]),
+    (FOREVER, "nap(100); pthread_mutex_lock(&w)", ["deadlock"]),                                     # one more that waits for the same
+    (FOREVER, "nap(1500); pthread_cond_signal(&news)", []),                                # somebody is left to signal it
+    (FOREVER, "int p[2]; char x; if (!pipe(p)) x = (char)read(p[0], &x, 1)", ["hang"]),    # who knows what comes out of a pipe
+    (LIMITED, "", [])])                                                                    # it gives up by itself
+def test_a_condition_that_nobody_is_left_to_signal_is_a_deadlock(lab, wait, other, kinds):
+    r = lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]',
+                STANDSTILL.replace("WAIT;", wait + ";").replace("THIRD", other), arguments=["--stall", "3s"])
+    assert r.kinds == kinds, r
+    if kinds == ["deadlock"]:
+        text, roles = r.findings[0]["text"], [s["role"] for s in r.findings[0]["stacks"]]
+        assert "nobody is left to signal it" in text and "waits for the mutex" in text, text
+        assert roles.count("use") == roles.count("previous") == 1 and "acquisition" in roles, roles
+
+
+def test_threads_that_all_wait_on_conditions_are_a_hang(lab):
+    r = lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]', """
+        static pthread_mutex_t q = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+        static void *waits(void *u) { pthread_mutex_lock(&q); a(1); pthread_cond_wait(&news, &q); pthread_mutex_unlock(&q); return u; }
+        int main(void) { join(go(waits)); return 0; }""", arguments=["--stall", "1s"])
+    assert r.kinds == ["hang"], r
