@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -109,6 +111,47 @@ EXPORTED int execv(const char *path, char *const argv[]) {
 
 EXPORTED int execvp(const char *file, char *const argv[]) {
     return execvpe(file, argv, environ);
+}
+
+/* Arguments that stand one by one, up to a NULL: a vfork child may come here, so they are copied to
+ * its stack. */
+static size_t count_arguments(va_list list) {
+    va_list rest;
+    size_t n = 1;
+    va_copy(rest, list);
+    while (va_arg(rest, char *))
+        n++;
+    va_end(rest);
+    return n;
+}
+
+static void copy_arguments(char **argv, const char *first, va_list *list) {
+    argv[0] = (char *)(uintptr_t)first;
+    for (size_t i = 0; argv[i]; i++)
+        argv[i + 1] = va_arg(*list, char *);
+}
+
+#define EXECUTE_LIST(execute, program, first, environment)                                         \
+    do {                                                                                           \
+        va_list list;                                                                              \
+        va_start(list, first);                                                                     \
+        char *argv[1 + count_arguments(list)];                                                     \
+        copy_arguments(argv, first, &list);                                                        \
+        char *const *envp = (environment);                                                         \
+        va_end(list);                                                                              \
+        return execute(program, argv, envp);                                                       \
+    } while (0)
+
+EXPORTED int execl(const char *path, const char *first, ...) {
+    EXECUTE_LIST(execve, path, first, environ);
+}
+
+EXPORTED int execlp(const char *file, const char *first, ...) {
+    EXECUTE_LIST(execvpe, file, first, environ);
+}
+
+EXPORTED int execle(const char *path, const char *first, ...) {
+    EXECUTE_LIST(execve, path, first, va_arg(list, char *const *));
 }
 
 EXPORTED int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,

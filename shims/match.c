@@ -37,7 +37,7 @@ bool match_inside(uint16_t point, uintptr_t sp) {
 static bool match_caller(uint32_t pattern, const struct arrival *a) {
     const struct object *o = a->caller ? objects_at((uintptr_t)a->caller) : NULL;
     const void *caller = a->caller;
-    if (!caller || (o && (o->is_sanitizer || o->is_ours)))
+    if (!caller || (o && object_stands_between(o, (uintptr_t)caller)))
         caller = unwind_caller_outside_sanitizer();
     /* A return address may lie just past a function that ends in a call. */
     return caller && code_ranges_match(pattern, (const char *)caller - 1);

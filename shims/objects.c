@@ -111,6 +111,39 @@ static bool is_sanitizer(const char *file) {
     return false;
 }
 
+/* Exported symbols, those that are only asked for counted in. */
+static uint32_t count_symbols(const struct object_tables *t) {
+    if (t->hash)
+        return t->hash[1];
+    if (!t->gnu_hash)
+        return 0;
+    uint32_t n_buckets = t->gnu_hash[0], first = t->gnu_hash[1], last = 0;
+    const uint32_t *bucket = t->gnu_hash + 4 + t->gnu_hash[2] * (sizeof(ElfW(Addr)) / 4);
+    for (uint32_t i = 0; i < n_buckets; i++)
+        last = bucket[i] > last ? bucket[i] : last;
+    while (last >= first && last && !(bucket[n_buckets + last - first] & 1))
+        last++;
+    return last ? last + 1 : first;
+}
+
+/* clang links the runtime into the program: its interceptors lie together, and are exported. */
+static void find_interceptors(struct object *o) {
+    struct object_tables t;
+    object_tables(o, &t);
+    if (!object_symbol(o, "__asan_init") && !object_symbol(o, "__tsan_init"))
+        return;
+    o->sanitizer_low = UINTPTR_MAX;
+    for (uint32_t i = 1, n = count_symbols(&t); i < n; i++) {
+        const ElfW(Sym) *s = &t.symbols[i];
+        uintptr_t low = o->base + s->st_value;
+        if (s->st_shndx == SHN_UNDEF || !glob_matches("*__interceptor_*", t.strings + s->st_name))
+            continue;
+        o->sanitizer_low = low < o->sanitizer_low ? low : o->sanitizer_low;
+        o->sanitizer_high =
+            low + s->st_size > o->sanitizer_high ? low + s->st_size : o->sanitizer_high;
+    }
+}
+
 struct scan {
     bool at_start;
     bool first;
@@ -132,6 +165,8 @@ static void fill(struct object *o, const struct dl_phdr_info *info, const struct
     find_segments(o, info);
     o->is_ours = o->low <= (uintptr_t)&table && (uintptr_t)&table < o->high;
     o->is_sanitizer = is_sanitizer(o->file);
+    if (s->first)
+        find_interceptors(o);
     unsigned char id[32];
     uint32_t n_id = find_build_id(info, id, sizeof id);
     o->module = board_module(o->path, id, n_id);
@@ -208,6 +243,10 @@ struct object *objects_at(uintptr_t address) {
         if (o->low <= address && address < o->high)
             return o;
     return NULL;
+}
+
+bool object_stands_between(const struct object *o, uintptr_t code) {
+    return o->is_ours || o->is_sanitizer || (o->sanitizer_low <= code && code < o->sanitizer_high);
 }
 
 struct board_frame objects_frame(const void *address) {

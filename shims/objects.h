@@ -15,6 +15,7 @@ struct object {
     uintptr_t low, high; /* of all its segments */
     uintptr_t text_low, text_high;
     uintptr_t relro_low, relro_high;
+    uintptr_t sanitizer_low, sanitizer_high; /* of a sanitizer's interceptors, linked into it */
     const ElfW(Dyn) * dynamic;
     uint16_t module;                                  /* on the board, or BOARD_NONE */
     bool is_program, is_ours, is_sanitizer, at_start; /* at_start: loaded before main */
@@ -37,6 +38,8 @@ struct object_tables {
  * are forgotten. */
 void objects_scan(bool at_start, void (*added)(struct object *));
 struct object *objects_at(uintptr_t address);
+/* Is this code of the shim's or of a sanitizer's, wherever its runtime is? */
+bool object_stands_between(const struct object *o, uintptr_t code);
 /* For i = 0, 1, … in load order until NULL; skips those that are gone. */
 struct object *objects_next(unsigned *i);
 

@@ -164,7 +164,7 @@ static _Unwind_Reason_Code look_for_caller(struct _Unwind_Context *c, void *clos
     struct object *o = objects_at(ip);
     if (!ip || w->depth++ > MAX_DEPTH)
         return _URC_END_OF_STACK;
-    if (o && (o->is_ours || o->is_sanitizer))
+    if (o && object_stands_between(o, ip))
         return _URC_NO_REASON;
     w->caller = (const void *)ip;
     return _URC_END_OF_STACK;
