@@ -193,6 +193,25 @@ static bool read_other_object(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return read_point_name(t, v, &point->object_of);
 }
 
+/* What `within` may name: points, and hooks whose calls have an extent. */
+static bool complain_of_within(struct yaml_tree *t, yaml_node_t *v, const char *name) {
+    const struct plan *p = t->context;
+    const char *known[BOARD_MAX_POINTS + HOOK_COUNT];
+    size_t n = 0;
+    if (strncmp(name, "call:", strlen("call:")) == 0)
+        return tree_complain(t, v,
+                             "within names a point, and '%.100s' is a call: give it a point of its "
+                             "own, such as outer: {hook: '%.100s'}, and write within: outer",
+                             name, name);
+    for (int i = 0; i < p->n_points; i++)
+        if (!strchr(p->point[i].name, ' '))
+            known[n++] = p->point[i].name;
+    for (int i = 0; i < HOOK_COUNT; i++)
+        if (i != HOOK_CALL && hook_has_trait((enum hook_id)i, 'C'))
+            known[n++] = hook_names[i].name;
+    return tree_unknown(t, v, "point or hook", name, known, n);
+}
+
 /* `within` names a point, or a hook for all of its calls: that one gets a point of its own. */
 static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan *p = t->context;
@@ -200,8 +219,10 @@ static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
     if (!name)
         return false;
     enum hook_id hook = hook_by_name(name);
-    if (point_named(p, name) >= 0 || hook == HOOK_COUNT || hook == HOOK_CALL)
+    if (point_named(p, name) >= 0)
         return read_point_name(t, v, into);
+    if (hook == HOOK_COUNT || hook == HOOK_CALL)
+        return complain_of_within(t, v, name);
     AUTO_TEXT text = format_text("within %s", name);
     int found = point_named(p, text);
     if (found < 0 && (found = declare(t, v, copy_text(text))) >= 0) {
@@ -537,7 +558,7 @@ static bool read_byte(struct yaml_tree *t, yaml_node_t *v, void *into) {
     int64_t number;
     if (fault->has_bytes)
         return tree_complain(t, v, "a fault has bytes: or byte:, not both");
-    fault->has_bytes = true;
+    fault->has_bytes = fault->is_place = true;
     if (number_from_text(text, &number) && number >= 0 && number <= UINT32_MAX) {
         fault->bytes = (unsigned)number;
         return true;

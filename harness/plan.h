@@ -54,9 +54,9 @@ struct plan_fault {
     int error_number, signal_number;
     uint64_t ns;
     unsigned times, nth, every, from, to;
-    unsigned bytes; /* SHORT, SEVER */
-    bool has_bytes;
-    double prob; /* 0 and has_prob false: unset */
+    unsigned bytes;           /* SHORT, SEVER */
+    bool has_bytes, is_place; /* is_place: written byte:, not bytes: */
+    double prob;              /* 0 and has_prob false: unset */
     bool has_prob, has_seed;
     bool seed_rises; /* `seed: 7..`: another one in each trial, see plan_for_trial */
     uint64_t seed;

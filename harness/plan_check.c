@@ -149,6 +149,12 @@ static bool within_itself(const struct plan *p, int point) {
     return false;
 }
 
+/* The point of a hook that is named itself, `within: HOOK`, is called "within HOOK". */
+static const char *name_of_outer(const struct plan_point *outer) {
+    size_t prefix = strlen("within ");
+    return strncmp(outer->name, "within ", prefix) == 0 ? outer->name + prefix : outer->name;
+}
+
 static void check_within(struct check *k, int i) {
     const struct plan *p = k->plan;
     const struct plan_point *point = &p->point[i];
@@ -163,7 +169,12 @@ static void check_within(struct check *k, int i) {
         REFUSE_AT(k, point,
                   "%s is within %s, which is never entered: %s is an instant, not a call; "
                   "name a point whose hook is a call",
-                  point->name, outer->name, hook_names[outer->hook].name);
+                  point->name, name_of_outer(outer), hook_names[outer->hook].name);
+    else if (outer->nth)
+        REFUSE_AT(k, point,
+                  "%s is within %s, which has nth: %u: an extent is each call's that matches the "
+                  "other filters; leave that nth: out, or count %s itself, afresh in each",
+                  point->name, outer->name, outer->nth, point->name);
     else if (first >= 0 && first <= armed)
         REFUSE_AT(k, point,
                   "%s is within %s, which is never entered in time: it is armed after "
@@ -175,8 +186,29 @@ static void check_within(struct check *k, int i) {
                   point->name, point->rank, outer->name, outer->rank);
 }
 
+/* Following `object_of` from the point comes back to it. */
+static bool waits_for_its_own_object(const struct plan *p, int point) {
+    int at = p->point[point].object_of;
+    for (int n = 0; at >= 0 && n < p->n_points; n++) {
+        if (at == point)
+            return true;
+        at = p->point[at].object_of;
+    }
+    return false;
+}
+
+/* Why no arrival at the point tells an object, or NULL. */
+static const char *without_object(const struct plan_point *point) {
+    if (point->side == SIDE_ASLEEP)
+        return "a point with side: asleep leaves no object: name one of its side: enter";
+    if (point->side == SIDE_ENTER &&
+        (point->hook == HOOK_CONN_SOCKET || point->hook == HOOK_THREAD_CREATE))
+        return "its object is made by the call: give that point side: return";
+    return NULL;
+}
+
 /* Objects are compared only where they can be the same: locks with locks, connections with
- * connections. */
+ * connections, and in one process. */
 static void check_object(struct check *k, int i) {
     const struct plan *p = k->plan;
     const struct plan_point *point = &p->point[i];
@@ -188,12 +220,23 @@ static void check_object(struct check *k, int i) {
     size_t family = strcspn(name, ".");
     if (point->object_of == i)
         REFUSE_AT(k, point, "%s: %s: names the point itself: name another", point->name, word);
+    else if (waits_for_its_own_object(p, i))
+        REFUSE_AT(k, point, "%s: %s: %s waits in turn for an object of %s: none would be first",
+                  point->name, word, other->name, point->name);
+    else if (point->rank >= 0 && other->rank >= 0 && point->rank != other->rank)
+        REFUSE_AT(k, point,
+                  "%s is on rank %d, but the object of %s is one of rank %d: give both "
+                  "the same",
+                  point->name, point->rank, other->name, other->rank);
     else if (!hook_has_trait(point->hook, 'O') || !hook_has_trait(other->hook, 'O'))
         REFUSE_AT(k, point, "%s: %s: %s is about no object that could be compared", point->name,
                   word, hook_has_trait(point->hook, 'O') ? others : name);
     else if (family != strcspn(others, ".") || strncmp(name, others, family))
         REFUSE_AT(k, point, "%s: %s: %s and %s are never about the same object", point->name, word,
                   name, others);
+    else if (without_object(other))
+        REFUSE_AT(k, point, "%s: %s: %s: %s", point->name, word, other->name,
+                  without_object(other));
 }
 
 /* Rule 16. In scope rank each sequence, and so each gate, is one rank's. */
@@ -366,9 +409,9 @@ static void check_fault_words(struct check *k, const struct plan_fault *f) {
     if (f->action != FAULT_REPEAT && f->times)
         REFUSE_AT(k, f, "times: goes with do: repeat");
     bool cuts = f->action == FAULT_SEVER, shortens = f->action == FAULT_SHORT;
-    if (shortens && !f->has_bytes)
+    if (shortens && (!f->has_bytes || f->is_place))
         REFUSE_AT(k, f, "short needs bytes:, how many the call may move at most");
-    if (cuts && !f->has_bytes)
+    if (cuts && (!f->has_bytes || !f->is_place))
         REFUSE_AT(k, f, "sever needs byte:, after how many bytes the connection is cut");
     if (!cuts && !shortens && f->has_bytes)
         REFUSE_AT(k, f, "bytes: goes with do: short, and byte: with do: sever");
@@ -402,9 +445,10 @@ static void check_fault_place(struct check *k, const struct plan_fault *f) {
                   at->name, hook_names[at->hook].name);
     bool stream = f->action == FAULT_SHORT || f->action == FAULT_SEVER;
     if (stream && !hook_has_trait(at->hook, 'S'))
-        REFUSE_AT(
-            k, f, "%s moves no bytes of a stream: %s cannot be %s; use conn.read or conn.write",
-            at->name, hook_names[at->hook].name, f->action == FAULT_SHORT ? "short" : "severed");
+        REFUSE_AT(k, f,
+                  "%s moves no bytes of a stream: %s cannot be %s; use conn.read or conn.write",
+                  at->name, hook_names[at->hook].name,
+                  f->action == FAULT_SHORT ? "cut short" : "severed");
     if (stream && at->side != SIDE_ENTER)
         REFUSE_AT(k, f, "%s: a call is cut short at its enter side: leave side: out", at->name);
     if (at->side == SIDE_ASLEEP)

@@ -23,7 +23,10 @@ static char *check_text(const char *text, int n_ranks, const char *program) {
 #define GATES                                                                                      \
     "plan: a\nroles: {r: {at: thread.start, rank: 0}}\npoints:\n"                                  \
     "  g: {hook: 'call:*!f', role: r}\n  h: {hook: 'call:*!h', role: r}\n"
-#define CALL     "  c: {hook: 'call:*!f', rank: 0}\n"
+#define CALL "  c: {hook: 'call:*!f', rank: 0}\n"
+#define OBJECTS(first, second)                                                                     \
+    "  p: {hook: " first "}\n  q: {hook: " second "}\nsteps: [reach p, reach q]\n"
+#define STREAM   "  s: {hook: conn.read}\n"
 #define CALLBACK "  b: {hook: pmix.fence_nb.callback}\n"
 
 static const struct {
@@ -62,6 +65,30 @@ static const struct {
     {POINTS "  p: {hook: 'call:*!f', rank: 0, within: q}\n  q: {hook: 'call:*!g', rank: 1}\n"
             "steps: [reach p]\n",
      0, ":3:3: p is on rank 0 within q, which is on rank 1"},
+    {POINTS "  x: {hook: conn.teardown, nth: 2}\n  p: {hook: lock.acquire, within: x}\n"
+            "steps: [reach p]\n",
+     0, ":4:3: p is within x, which has nth: 2"},
+    {POINTS "  p: {hook: lock.acquire, within: lock.release}\nsteps: [reach p]\n", 0,
+     ":3:3: p is within lock.release, which is never entered: lock.release is an instant"},
+    /* objects that can never be compared */
+    {POINTS OBJECTS("conn.read, object_of: p", "conn.write"), 0,
+     ":3:3: p: object_of: names the point itself"},
+    {POINTS OBJECTS("conn.read, object_of: q", "conn.write, not_object_of: p"), 0,
+     ":3:3: p: object_of: q waits in turn for an object of p"},
+    {POINTS OBJECTS("conn.read, object_of: q", "conn.write"), 0, ""},
+    {POINTS OBJECTS("conn.read, object_of: q", "lock.acquire"), 0,
+     ":3:3: p: object_of: conn.read and lock.acquire are never about the same object"},
+    {POINTS OBJECTS("conn.read, object_of: q", "process.exit"), 0,
+     "process.exit is about no object"},
+    {POINTS OBJECTS("conn.read, object_of: q, rank: 0", "conn.write, rank: 1"), 0,
+     ":3:3: p is on rank 0, but the object of q is one of rank 1"},
+    {POINTS OBJECTS("conn.read, object_of: q", "conn.socket"), 0,
+     ":3:3: p: object_of: q: its object is made by the call: give that point side: return"},
+    {POINTS OBJECTS("conn.read, object_of: q", "conn.socket, side: return"), 0, ""},
+    {POINTS OBJECTS("thread.join, not_object_of: q", "thread.create"), 0,
+     ":3:3: p: not_object_of: q: its object is made by the call"},
+    {POINTS OBJECTS("conn.read, object_of: q", "conn.write, side: asleep"), 0,
+     ":3:3: p: object_of: q: a point with side: asleep leaves no object"},
     /* calls whose return address must stay as it is */
     {POINTS "  p: {hook: 'call:*!_setjmp', side: return}\nsteps: [reach p]\n", 0,
      ":3:3: p: _setjmp may return more than once from one call, so only its side: enter"},
@@ -154,6 +181,19 @@ static const struct {
     {POINTS CALLBACK "faults: [{at: b, do: fail, return: 1}]\n", 0, ":4:10: b cannot fail"},
     {POINTS "  p: {hook: 'call:*!f', side: asleep}\nfaults: [{at: p, do: crash}]\n", 0,
      "nothing can be done to a sleeping thread"},
+    {POINTS STREAM "faults: [{at: s, do: short, bytes: 3}, {at: s, do: sever, byte: 0}]\n", 0, ""},
+    {POINTS STREAM "faults: [{at: s, do: short, byte: 3}]\n", 0, ":4:10: short needs bytes:"},
+    {POINTS STREAM "faults: [{at: s, do: short, byte: 1..}]\n", 0, ":4:10: short needs bytes:"},
+    {POINTS STREAM "faults: [{at: s, do: sever, bytes: 3}]\n", 0, ":4:10: sever needs byte:"},
+    {POINTS STREAM "faults: [{at: s, do: sever}]\n", 0, ":4:10: sever needs byte:"},
+    {POINTS STREAM "faults: [{at: s, do: crash, byte: 3}]\n", 0,
+     ":4:10: bytes: goes with do: short, and byte: with do: sever"},
+    {POINTS "  s: {hook: conn.poll}\nfaults: [{at: s, do: short, bytes: 1}]\n", 0,
+     ":4:10: s moves no bytes of a stream: conn.poll cannot be cut short"},
+    {POINTS "  s: {hook: conn.read, side: return}\nfaults: [{at: s, do: sever, byte: 1}]\n", 0,
+     ":4:10: s: a call is cut short at its enter side"},
+    {POINTS STREAM "faults: [{at: s, do: sever, byte: 1.., prob: 0.5, seed: 1}]\n", 0,
+     ":4:10: byte: 1.. ends with the first run"},
     {POINTS CALL "faults: [{at: c, do: crash, nth: 1, every: 2}]\n", 0, "nth: names one arrival"},
     {POINTS CALL "faults: [{at: c, do: crash, from: 4, to: 2}]\n", 0, "from: 4 comes after to: 2"},
     {POINTS CALL "faults: [{at: c, do: crash, prob: 0, seed: 1}]\n", 0, "would never fire"},

@@ -160,7 +160,8 @@ static void test_after(void) {
     complaints_clear(&c);
 }
 
-#define ONE_FAULT "plan: a\npoints: {p: {hook: 'call:m!f'}}\nfaults: [{at: p, do: crash, "
+#define STREAM_FAULT "plan: a\npoints: {p: {hook: conn.read}}\nfaults: [{at: p, "
+#define ONE_FAULT    "plan: a\npoints: {p: {hook: 'call:m!f'}}\nfaults: [{at: p, do: crash, "
 
 static void test_sweeps(void) {
     struct complaints c = {0};
@@ -225,7 +226,21 @@ static const struct {
      ":3:39: unknown role 'rum'; did you mean run"},
     {"plan: a\nroles: {r: {at: thread.start, crowd: hold}}\n", ":2:31: unknown filter 'crowd'"},
     {"plan: a\nroles: {r: {}}\n", ":2:12: a role needs the key 'at'"},
-    {"plan: a\npoints: {p: {hook: thread.exit, within: q}}\n", "unknown point 'q'; did you mean p"},
+    {"plan: a\npoints: {p: {hook: thread.exit, within: q}}\n",
+     "unknown point or hook 'q'; did you mean p"},
+    {"plan: a\npoints: {p: {hook: thread.exit, within: conn.teardwn}}\n",
+     ":2:41: unknown point or hook 'conn.teardwn'; did you mean conn.teardown"},
+    {"plan: a\npoints: {p: {hook: thread.exit, within: 'call:*!f'}}\n",
+     ":2:41: within names a point, and 'call:*!f' is a call: give it a point of its own"},
+    {"plan: a\npoints: {p: {hook: conn.read, object_of: p, not_object_of: p}}\n",
+     ":2:60: a point has object_of: or not_object_of:, not both"},
+    {STREAM_FAULT "do: short, bytes: 0}]\n", "'0' is not a whole number from 1"},
+    {STREAM_FAULT "do: sever, byte: -3}]\n", ":3:35: '-3' is neither a number of bytes such as 12"},
+    {STREAM_FAULT "do: sever, byte: 0..}]\n", "'0..' is neither a number of bytes"},
+    {STREAM_FAULT "do: sever, byte: 1.. by 0}]\n", "'1.. by 0' is neither a number of bytes"},
+    {STREAM_FAULT "do: sever, byte: 1.. by 7x}]\n", "'1.. by 7x' is neither a number of bytes"},
+    {STREAM_FAULT "do: sever, byte: 3, bytes: 3}]\n", "a fault has bytes: or byte:, not both"},
+    {STREAM_FAULT "do: sever, byte: 1.., nth: 1..}]\n", ":3:35: a plan may have one sweep"},
     {"plan: a\npoints: {p: {hook: thread.exit, after: pass g #2\n    }}\n",
      ":2:40: put the step's text into quotes"},
     {"plan: a\npoints: {p q: {hook: thread.exit}}\n", ":2:10: 'p q' is no name for points"},
