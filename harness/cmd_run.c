@@ -63,7 +63,7 @@ struct run {
     const char *out;
     enum gate_side side;
     struct gate gate; /* of the component's row */
-    int status, rows;
+    int status, rows, skipped;
     struct complaints *c;
 };
 
@@ -269,6 +269,7 @@ static void run_row(struct run *run, const struct scenario_variant *v,
         printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name,
                *missing ? missing : "the component");
         run->status = worse(run->status, run->side == NO_GATE ? 0 : 125);
+        run->skipped++;
     } else {
         component_name(v, component, name, sizeof name);
         component_file(run, argv[0], file, sizeof file);
@@ -606,6 +607,8 @@ int cmd_run(int argc, char **argv) {
         run_all(&run);
     for (int i = 0; run.results && i < o.n_rest && run.status != ROW_INTERRUPTED; i++)
         run_scenario(&run, o.rest[i]);
+    if (run.rows && run.skipped == run.rows) /* nothing ran, so nothing is as expected */
+        run.status = worse(run.status, 125);
     if (run.results && json_array_size(json_object_get(results_json(run.results), "verdicts"))) {
         char file[PATH_MAX];
         snprintf(file, sizeof file, "%s/results.json", run.out);

@@ -1,8 +1,11 @@
 """What the tests share: small C programs compiled in a test's own folder, and questions about a result."""
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import yaml
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -29,6 +32,26 @@ class Lab:
     def run(self, plan, body, *flags, **options):
         """The program in `body` under `plan`."""
         return self.holdpoint.exec(plan, self.program(body, *flags), **options)
+
+    def scenario(self, plan, variants, expect):
+        """A scenario of one plan that brings out a double free, with its variants built (from C text) or not (None). From now
+        on holdpoint is a copy that lies beside them. Returns the scenario's folder."""
+        built, folder = self.folder / "build", self.folder / "made"
+        (built / "scenarios" / "made").mkdir(parents=True)
+        folder.mkdir()
+        for part in ("holdpoint", "holdpoint-rank", "libholdpoint.so"):
+            shutil.copy2(Path(self.holdpoint.program).parent / part, built / part)
+        for name, body in variants.items():
+            if body:
+                shutil.copy2(self.program(body), built / "scenarios" / "made" / name)
+        (folder / "plan.yaml").write_text(plan)
+        (folder / "scenario.yaml").write_text(yaml.safe_dump({
+            "scenario": "made", "title": "made by a test", "component": {"kind": "program", "what": "test"},
+            "variants": {name: {"make": name} for name in variants},
+            "workloads": {"w": {"program": "{component}", "launcher": "local", "ranks": [1]}},
+            "plans": {"p": {"file": "plan.yaml", "signature": "double-free", "expect": expect}}}))
+        self.holdpoint.program = built / "holdpoint"
+        return folder
 
 
 def lines(result):

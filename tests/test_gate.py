@@ -1,7 +1,6 @@
 """semantics.md, Verdicts 6: the gate. How often the bug shows fixes how many clean trials a fix owes."""
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,25 +15,11 @@ SELDOM = 'a(1); if (unlink("%s/odd") != 0) {{ fclose(fopen("%s/odd", "w")); {the
 
 
 @pytest.fixture
-def gate(lab, tmp_path):
+def gate(lab):
     """gate(faulty, fixed, options…): the plan's gate of a scenario made here, of its variant `fixed` unless told otherwise."""
     def run(faulty, fixed, *options, plan=REACH_A, under_test=("--variant", "fixed"), confidence="0.99", expect="reproduced"):
-        built, folder = tmp_path / "build", tmp_path / "gated"
-        (built / "scenarios" / "gated").mkdir(parents=True)
-        folder.mkdir()
-        for part in ("holdpoint", "holdpoint-rank", "libholdpoint.so"):
-            shutil.copy2(Path(lab.holdpoint.program).parent / part, built / part)
-        for name, body in (("faulty", faulty), ("fixed", fixed)):
-            if body:
-                shutil.copy2(lab.program("int main(void) { %s return 0; }" % body), built / "scenarios" / "gated" / name)
-        (folder / "plan.yaml").write_text(plan)
-        (folder / "scenario.yaml").write_text(yaml.safe_dump({
-            "scenario": "gated", "title": "made by a test", "component": {"kind": "program", "what": "test"},
-            "variants": {"fixed": {"make": "fixed"}, "faulty": {"make": "faulty"}},
-            "workloads": {"w": {"program": "{component}", "launcher": "local", "ranks": [1]}},
-            "plans": {"p": {"file": "plan.yaml", "signature": "double-free",
-                            "expect": {"fixed": "clean", "faulty": expect}}}}))
-        lab.holdpoint.program = built / "holdpoint"
+        variants = {name: body and "int main(void) { %s return 0; }" % body for name, body in (("fixed", fixed), ("faulty", faulty))}
+        folder = lab.scenario(plan, variants, {"fixed": "clean", "faulty": expect})
         result = lab.holdpoint.run(folder, "--plan", "p", "--gate", confidence, *under_test, *options)
         if result.json:
             jsonschema = pytest.importorskip("jsonschema")

@@ -1,9 +1,5 @@
 """The lock table: semantics.md, Steps 13 (blocked) and Verdicts 3, the hooks lock.* and cond.*, detector `locks`."""
-import shutil
-from pathlib import Path
-
 import pytest
-import yaml
 
 from laboratory import compile_c, in_order, lines, point, undone
 
@@ -214,55 +210,42 @@ static void *other(void *x) { c(1); OTHER return x; }
 int main(void) { pthread_t f = go(owner); nap(150); pthread_t s = go(other); join(f); join(s); return 0; }"""
 
 
-def closing(lab, tmp_path, faulty, fixed, step="reach b", plan=BLOCKED):
+def closing(lab, faulty, fixed, step="reach b", plan=BLOCKED):
     """Runs a scenario made here, whose fixed variant is expected to close its window at `step`."""
-    built, folder = tmp_path / "build", tmp_path / "closing"
-    (built / "scenarios" / "closing").mkdir(parents=True)
-    folder.mkdir()
-    for part in ("holdpoint", "holdpoint-rank", "libholdpoint.so"):
-        shutil.copy2(Path(lab.holdpoint.program).parent / part, built / part)
-    for name, other in (("faulty", faulty), ("fixed", fixed)):
-        shutil.copy2(lab.program(CLOSED.replace("OTHER", other)), built / "scenarios" / "closing" / name)
-    (folder / "plan.yaml").write_text(plan)
-    (folder / "scenario.yaml").write_text(yaml.safe_dump({
-        "scenario": "closing", "title": "made by a test", "component": {"kind": "program", "what": "test"},
-        "variants": {"fixed": {"make": "fixed"}, "faulty": {"make": "faulty"}},
-        "workloads": {"w": {"program": "{component}", "launcher": "local", "ranks": [1]}},
-        "plans": {"p": {"file": "plan.yaml", "signature": "double-free",
-                        "expect": {"faulty": "reproduced", "fixed": {"closed-by-fix": step}}}}}))
-    lab.holdpoint.program = built / "holdpoint"
+    folder = lab.scenario(plan, {name: CLOSED.replace("OTHER", other) for name, other in (("fixed", fixed), ("faulty", faulty))},
+                          {"faulty": "reproduced", "fixed": {"closed-by-fix": step}})
     result = lab.holdpoint.run(folder, "--variant", "fixed")
     return result, {row["variant"]: row for row in result.json["verdicts"]}
 
 
-def test_verdict_03_closed_by_fix_counts_when_blocked_and_faulty_reproduced(lab, tmp_path):
-    r, rows = closing(lab, tmp_path, FREE_TWICE, LOCKED)
+def test_verdict_03_closed_by_fix_counts_when_blocked_and_faulty_reproduced(lab):
+    r, rows = closing(lab, FREE_TWICE, LOCKED)
     assert [row["variant"] for row in r.json["verdicts"]] == ["faulty", "fixed"], r
     assert rows["faulty"]["verdict"] == "reproduced" and rows["fixed"]["as_expected"] and r.rc == 0, r
     assert rows["fixed"]["expected"] == "closed-by-fix: reach b" and "mutex" in rows["fixed"]["reason"], rows["fixed"]
 
 
-def test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run(lab, tmp_path):
-    r, rows = closing(lab, tmp_path, LOCKED, LOCKED)
+def test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run(lab):
+    r, rows = closing(lab, LOCKED, LOCKED)
     assert rows["fixed"]["status"] == 125 and "`faulty`" in rows["fixed"]["reason"] and r.rc != 0, r
 
 
-def test_verdict_03_closed_by_fix_is_of_one_interleaving_not_of_a_sweep(lab, tmp_path):
+def test_verdict_03_closed_by_fix_is_of_one_interleaving_not_of_a_sweep(lab):
     swept = BLOCKED + "faults: [{at: b, do: delay, for: 1ms}]\nsweep: {point: b, over: [b]}\n"
-    r, rows = closing(lab, tmp_path, FREE_TWICE, LOCKED, plan=swept)
+    r, rows = closing(lab, FREE_TWICE, LOCKED, plan=swept)
     assert r.rc == 129 and "which one interleaving shows, and a sweep is many" in r.stderr, r
     assert list(rows) == ["faulty"] and rows["faulty"]["as_expected"], rows
 
 
 @pytest.mark.parametrize("fixed, step", [("nap(3000); b(1);", "reach b"), (LOCKED, "pass a")],
                          ids=["a-timeout", "another-step"])
-def test_verdict_03_only_the_step_named_and_never_a_timeout(lab, tmp_path, fixed, step):
-    r, rows = closing(lab, tmp_path, FREE_TWICE, fixed, step, BLOCKED.replace("8s", "1s"))
+def test_verdict_03_only_the_step_named_and_never_a_timeout(lab, fixed, step):
+    r, rows = closing(lab, FREE_TWICE, fixed, step, BLOCKED.replace("8s", "1s"))
     assert rows["faulty"]["as_expected"] and rows["fixed"]["status"] == 125 and r.rc == 125, r
 
 
-def test_verdict_03_a_window_that_is_passed_is_not_closed(lab, tmp_path):
-    r, rows = closing(lab, tmp_path, FREE_TWICE, "b(1);")
+def test_verdict_03_a_window_that_is_passed_is_not_closed(lab):
+    r, rows = closing(lab, FREE_TWICE, "b(1);")
     assert rows["fixed"]["verdict"] == "clean" and rows["fixed"]["status"] == 1 and r.rc == 1, r
 
 
