@@ -139,6 +139,9 @@ static bool frame_of_runtime(const struct finding_frame *f, const char *function
         "__stack_chk_*", "__restore_rt", "__cxa_*", "std::*", "__gnu_cxx::*", "__cxxabiv1::*",
         "operator new*", "operator delete*", "__libc_start_*", "_start", "start_thread", "clone",
         "clone3", "__clone", "__clone3", "*__nptl_deallocate_tsd", "*__call_tls_dtors",
+        /* where a thread sleeps for a lock, a condition or another's end: */
+        "*lll_lock_wait*", "*futex_*wait*", "*pthread_mutex_*lock*", "*pthread_rwlock_*lock*",
+        "*pthread_cond_*wait*", "*pthread_*join*",
         /* what this machine's processor chose: */
         "__*_sse2*", "__*_sse4*", "__*_ssse3*", "__*_avx*", "__*_evex*", "__*_erms*", NULL};
     if (!function)
