@@ -563,12 +563,13 @@ static bool read_byte(struct yaml_tree *t, yaml_node_t *v, void *into) {
         fault->bytes = (unsigned)number;
         return true;
     }
-    int n = sscanf(text, "1.. by %9u%1s", &stride, rest);
+    int n = sscanf(text, "1.. by %6u%1s", &stride, rest);
     if ((n != 1 && strcmp(text, "1..") != 0) || stride < 1)
-        return tree_complain(t, v,
-                             "'%.80s' is neither a number of bytes such as 12, nor 1.., a run for "
-                             "each byte in turn, nor 1.. by 7, a run for each seventh",
-                             text);
+        return tree_complain(
+            t, v,
+            "'%.80s' is neither a number of bytes such as 12, nor 1.., a run for "
+            "each byte in turn, nor 1.. by 7, a run for each seventh (up to 999999)",
+            text);
     if (!begin_sweep(t, v, SWEEP_BYTE))
         return false;
     p->sweep.fault = p->n_faults - 1;

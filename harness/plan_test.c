@@ -139,6 +139,57 @@ static void test_everything(void) {
     complaints_clear(&c);
 }
 
+#define STREAM "plan: a\npoints:\n  w: {hook: conn.write, type: pipe, fd: 4}\n"
+
+static void test_extents_and_objects(void) {
+    struct complaints c = {0};
+    struct plan *p = read_text(
+        "plan: a\npoints:\n  one: {hook: lock.acquire, within: conn.teardown}\n"
+        "  two: {hook: lock.acquire, within: conn.teardown, object_of: one}\n"
+        "  three: {hook: lock.release, within: lock.acquire, not_object_of: two, stack: go}\n"
+        "roles: {r: {at: conn.read, within: two}}\n",
+        &c);
+    CHECK(p && p->n_points == 6, "refused: %s", c.text);
+    const struct plan_point *one = &p->point[0], *two = &p->point[1], *three = &p->point[2];
+    CHECK(one->within >= 3 && one->within == two->within && three->within >= 3 &&
+              three->within != one->within,
+          "a hook has one point for all that are within it");
+    CHECK(p->point[one->within].hook == HOOK_CONN_TEARDOWN &&
+              p->point[three->within].hook == HOOK_LOCK_ACQUIRE &&
+              strcmp(p->point[one->within].name, "within conn.teardown") == 0,
+          "which hook");
+    CHECK(one->object_of == -1 && two->object_of == 0 && !two->object_differs &&
+              three->object_of == 1 && three->object_differs,
+          "objects");
+    CHECK(strcmp(three->stack, "*!go") == 0 && p->point[p->role[0].point].within == 1, "stack");
+    plan_free(p);
+    complaints_clear(&c);
+}
+
+static void test_streams(void) {
+    struct complaints c = {0};
+    struct plan *p = read_text(STREAM "faults: [{at: w, do: short, bytes: 3}, {at: w, do: sever, "
+                                      "byte: 0}, {at: w, do: sever, byte: 1.. by 7}]\n",
+                               &c);
+    CHECK(p && p->n_faults == 3, "refused: %s", c.text);
+    const struct plan_fault *f = p->fault;
+    CHECK(p->point[0].n_filters == 2 && p->point[0].filter[1].number == 4, "filters");
+    CHECK(f[0].action == FAULT_SHORT && f[0].bytes == 3 && f[0].has_bytes && !f[0].is_place &&
+              strcmp(f[0].text, "short w bytes 3") == 0,
+          "short: %s", f[0].text);
+    CHECK(f[1].action == FAULT_SEVER && f[1].bytes == 0 && f[1].has_bytes && f[1].is_place &&
+              strcmp(f[1].text, "sever w byte 0") == 0,
+          "sever: %s", f[1].text);
+    CHECK(f[2].bytes == 1 && strcmp(f[2].text, "sever w byte 1.. by 7") == 0, "%s", f[2].text);
+    CHECK(p->sweep.kind == SWEEP_BYTE && p->sweep.fault == 2 && p->sweep.stride == 7, "the sweep");
+    plan_free(p);
+    p = read_text(STREAM "faults: [{at: w, do: sever, byte: 1..}]\n", &c);
+    CHECK(p && p->sweep.stride == 1 && strcmp(p->fault[0].text, "sever w byte 1..") == 0,
+          "by 1: %s", c.text);
+    plan_free(p);
+    complaints_clear(&c);
+}
+
 static void test_after(void) {
     struct complaints c = {0};
     struct plan *p =
@@ -285,6 +336,28 @@ static const struct {
     {"plan: a\npoints: {p: {hook: thread.exit}}\nfaults: [{at: p, do: crash, prob: 2, seed: 1}]\n",
      "'2' is not a number from 0 to 1"},
     {"plan: a\ntimeout: 5\n", ":2:10: '5' is no duration"},
+    {STREAM "faults: [{at: w, do: sever, byte: 2..}]\n",
+     ":4:35: '2..' is neither a number of bytes such as 12, nor 1.."},
+    {STREAM "faults: [{at: w, do: sever, byte: 1.. by 0}]\n", "'1.. by 0' is neither"},
+    {STREAM "faults: [{at: w, do: sever, byte: 1.. by 1000000}]\n", "(up to 999999)"},
+    {STREAM "faults: [{at: w, do: sever, byte: 1.. by 2 x}]\n", "'1.. by 2 x' is neither"},
+    {STREAM "faults: [{at: w, do: sever, byte: -1}]\n", "'-1' is neither"},
+    {STREAM "faults: [{at: w, do: short, bytes: 0}]\n", ":4:36: '0' is not a whole number from 1"},
+    {STREAM "faults: [{at: w, do: short, bytes: 1, byte: 1}]\n", "bytes: or byte:, not both"},
+    {STREAM "faults: [{at: w, do: short, byte: 1, bytes: 1}]\n", "bytes: or byte:, not both"},
+    {STREAM "faults: [{at: w, do: sever, byte: 1..}, {at: w, do: sever, byte: 1..}]\n",
+     "a plan may have one sweep, and there is one in line 4 already"},
+    {STREAM "faults: [{at: w, do: sever, byte: 1.., nth: 1..}]\n", "a plan may have one sweep"},
+    {"plan: a\npoints: {p: {hook: conn.read, within: conn.tearup}}\n", "conn.tearup"},
+    {"plan: a\npoints: {p: {hook: conn.read, within: 'call:m!f'}}\n",
+     "'call:m!f' is a call: give it a point of its own"},
+    {"plan: a\npoints: {p: {hook: conn.read}, q: {hook: conn.read, object_of: p, not_object_of: "
+     "p}}\n",
+     "object_of: or not_object_of:, not both"},
+    {"plan: a\npoints: {p: {hook: conn.read, object_of: q}}\n", "unknown point 'q'"},
+    {"plan: a\npoints: {p: {hook: conn.shutdown, bytes: 1}}\n",
+     "the hook conn.shutdown has no 'bytes' to filter by; it has call fd order origin path peer "
+     "type"},
     {"plan: a\nheap: {from: x, size: 5..4}\n", ":2:23: size: takes a number of bytes, or"},
     {"plan: a\nheap: {from: x, size: 16777217}\n", "from 1 to 16777216, not '16777217'"},
     {"plan: a\nheap: {from: x, size: 1..}\n", "not '1..'"},
@@ -357,6 +430,8 @@ int main(void) {
     test_everything();
     test_after();
     test_sweeps();
+    test_extents_and_objects();
+    test_streams();
     test_refused();
     test_full_tables();
     rmdir(folder);

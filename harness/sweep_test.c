@@ -23,6 +23,23 @@ static const char over[] = "plan: a\npoints:\n  p: {hook: 'call:m!f'}\n  q: {hoo
 static const char nth[] = "plan: a\npoints:\n  p: {hook: 'call:m!f'}\n"
                           "faults: [{at: p, do: crash, nth: 7}, {at: p, do: stop, nth: 1..}]\n";
 
+static const char byte[] =
+    "plan: a\npoints:\n  p: {hook: conn.read}\n"
+    "faults: [{at: p, do: sever, byte: 9}, {at: p, do: sever, byte: 1.. by 7}]\n";
+
+static void test_bytes(void) {
+    struct plan *p = read_text(byte), *whole = read_text(byte);
+    AUTO_TEXT first = sweep_element_name(p, 1);
+    AUTO_TEXT last = sweep_element_name(p, SWEEP_MOST_RUNS);
+    CHECK(strcmp(first, "byte 1") == 0 && strcmp(last, "byte 6994") == 0, "%s to %s", first, last);
+    CHECK(sweep_most(p) == SWEEP_MOST_RUNS && sweep_to_element(p, 3) && p->hash != whole->hash &&
+              p->fault[1].bytes == 15 && p->fault[0].bytes == 9 &&
+              strcmp(p->fault[1].text, "sever p byte 15") == 0,
+          "element 3: byte %u, \"%s\"", p->fault[1].bytes, p->fault[1].text);
+    plan_free(p);
+    plan_free(whole);
+}
+
 static void test_element(void) {
     struct plan *p = read_text(over), *whole = read_text(over);
     AUTO_TEXT name = sweep_element_name(p, 2);
@@ -82,6 +99,7 @@ static void test_fired(void) {
     CHECK(!fires(over, -1) && !fires(over, 0) && fires(over, 1) && fires(over, 2),
           "over: any fault at the swept point, and no other");
     CHECK(!fires(nth, -1) && !fires(nth, 0) && fires(nth, 1), "nth: the fault itself, no other");
+    CHECK(!fires(byte, -1) && !fires(byte, 0) && fires(byte, 1), "byte: the fault itself");
     ended_ns = 60;
     CHECK(fires(nth, 1), "the steps ended after it had fired");
     ended_ns = 40;
@@ -115,6 +133,9 @@ static void test_end(void) {
         {nth, 2, {FIRED, HUNG}, SWEEP_GOES_ON},
         {nth, 2, {FIRED, FOUND}, SWEEP_GOES_ON},
         {nth, 4, {FIRED, HUNG, FOUND, ERROR}, SWEEP_STUCK},
+        {byte, 2, {FIRED, FIRED}, SWEEP_GOES_ON},
+        {byte, 2, {FIRED, NOT}, SWEEP_COMPLETE},
+        {byte, 3, {HUNG, HUNG, FOUND}, SWEEP_STUCK},
         {nth, 4, {HUNG, HUNG, FIRED, HUNG}, SWEEP_GOES_ON},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -151,12 +172,13 @@ static void test_counts(void) {
 int main(void) {
     folder = test_folder();
     test_element();
+    test_bytes();
     test_fired();
     test_end();
     test_counts();
     rmdir(folder);
     free(folder);
     if (!test_failures)
-        printf("sweep: elements of both kinds, what fired, every end\n");
+        printf("sweep: elements of every kind, what fired, every end\n");
     return test_failures != 0;
 }

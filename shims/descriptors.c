@@ -1,7 +1,6 @@
 /* The tables of descriptors and of the connections that they lead to; see descriptors.h. An entry
  * of the first is changed by compare-and-swap, one of the second lives while a descriptor leads to
- * it. Two threads that see a connection for the first time at the same instant agree on one entry;
- * a number may be left out then. */
+ * it. */
 #include "descriptors.h"
 #include "engine.h"
 #include "kernel.h"
@@ -200,8 +199,9 @@ static bool take(struct connection *c, uint64_t key) {
     return false;
 }
 
-static struct connection *known(uint64_t key, uint32_t below) {
-    for (uint32_t i = 0; i < below; i++)
+static struct connection *known(uint64_t key) {
+    uint32_t n = atomic_load(&n_connections);
+    for (uint32_t i = 0; i < n; i++)
         if (atomic_load(&connection[i].key) == key && take(&connection[i], key))
             return &connection[i];
     return NULL;
@@ -213,7 +213,6 @@ static void raise_to(_Atomic uint32_t *mark, uint32_t to) {
         ;
 }
 
-/* A new entry, or the one that another thread made of the same connection meanwhile. */
 static struct connection *add(int fd, uint64_t key) {
     for (uint32_t i = 0; i < MAX_CONNECTIONS; i++) {
         struct connection *c = &connection[i];
@@ -231,13 +230,29 @@ static struct connection *add(int fd, uint64_t key) {
         atomic_store(&c->severed, 0);
         name(fd, c);
         atomic_store(&c->key, key);
-        struct connection *other = known(key, i);
-        if (other)
-            connection_drop(c);
-        return other ? other : c;
+        return c;
     }
     process_table_full(TABLE_DESCRIPTORS);
     return NULL;
+}
+
+/* One thread at a time adds, so that all find the same entry. Whoever is kept out for long has
+ * interrupted the one that adds: then two entries for one connection are the lesser evil. */
+static struct connection *known_or_added(int fd, uint64_t key) {
+    static _Atomic uint32_t adding;
+    struct connection *c = known(key);
+    for (int tries = 0; !c && tries < 1000; tries++) {
+        uint32_t nobody = 0;
+        if (!atomic_compare_exchange_strong(&adding, &nobody, 1)) {
+            syscall(SYS_sched_yield);
+            continue;
+        }
+        c = known(key);
+        c = c ? c : add(fd, key);
+        atomic_store(&adding, 0);
+        return c;
+    }
+    return c ? c : add(fd, key);
 }
 
 /* ---- descriptors ---- */
@@ -259,9 +274,7 @@ static void end_teardown(int fd) {
 static struct connection *look(int fd, const struct stat *st) {
     uint32_t was = atomic_load(&table[fd].leads_to);
     uint64_t key = key_of(fd, st);
-    struct connection *c = key ? known(key, atomic_load(&n_connections)) : NULL;
-    if (key && !c)
-        c = add(fd, key);
+    struct connection *c = key ? known_or_added(fd, key) : NULL;
     uint32_t is = c ? (uint32_t)(c - connection) + 1 : NO_CONNECTION;
     raise_to(&n_seen, (uint32_t)fd + 1);
     atomic_store(&table[fd].device, st->st_dev);

@@ -10,6 +10,7 @@ BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/re
 MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 SWEEPS = "tests/test_sweeps.py"
+CONN, DESCRIPTORS, CONNECTIONS = "shims/hook_conn.c", "shims/descriptors.c", "tests/test_conn.py"
 RANGES, CALLERS = "shims/code_ranges.c", "tests/test_callers.py"
 EXIT, THREADS = "shims/hook_thread_exit.c", "tests/test_threads.py"
 GUARD, FAULT_SIGNALS, HEAP_CALLS, HEAP = "shims/heap_guard.c", "shims/fault_signals.c", "shims/heap_calls.c", "tests/test_heap.py"
@@ -239,4 +240,20 @@ WRONG = [
         f"{THREADS}::test_threads_whose_start_nobody_saw_end_as_well"),
     Wrong("a name for a call is about its first argument", "shims/call.c", [("r->argument[about - 1]", "r->argument[0]")],
         f"{THREADS}::test_trees_tell_of_each_insertion_and_erasure_by_their_map"),
+    Wrong("a thread that was cancelled in a call stays within it", CONN, [("    if (c->at)\n        engine_left(&c->a);", "")],
+          f"{CONNECTIONS}::test_a_thread_that_is_cancelled_in_a_call_is_not_within_it_any_more"),
+    Wrong("a stream that is cut is cut again by every call", CONN, [
+        ("bool goes_on = flows && !(atomic_load(&c->at->severed) & direction);", "bool goes_on = flows;")],
+        f"{CONNECTIONS}::test_a_cut_is_one_fault_however_often_the_program_tries_again"),
+    Wrong("a look ahead moves the stream", CONN, [("result > 0 && !(c->flags & MSG_PEEK)", "result > 0")],
+          f"{CONNECTIONS}::test_a_look_ahead_moves_no_stream_and_sees_nothing_behind_the_cut"),
+    Wrong("a broken pipe is signalled to who asked for none", CONN, [("!(c->flags & MSG_NOSIGNAL) && ", "")],
+          f"{CONNECTIONS}::test_a_broken_pipe_by_fault_raises_sigpipe_unless_it_is_asked_not_to"),
+    Wrong("a teardown lasts beyond the close", DESCRIPTORS, [("atomic_fetch_add(&table[fd].teardown, 1);", "")],
+          f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
+    Wrong("a dup is a stranger", DESCRIPTORS, [("return inode | KEY_SOCKET;", "return (inode | KEY_SOCKET) + ((uint64_t)fd << 32);")],
+          f"{CONNECTIONS}::test_a_dup_shares_the_stream_of_its_twin_also_when_that_is_closed"),
+    Wrong("events are cut like bytes", CONN, [
+        ("type == CONNECTION_PIPE;\n    bool goes_on", "type == CONNECTION_PIPE || type == CONNECTION_EVENTFD;\n    bool goes_on")],
+        f"{CONNECTIONS}::test_events_are_no_stream"),
 ]
