@@ -139,14 +139,23 @@ static bool frame_of_runtime(const struct finding_frame *f, const char *function
         "__stack_chk_*", "__restore_rt", "__cxa_*", "std::*", "__gnu_cxx::*", "__cxxabiv1::*",
         "operator new*", "operator delete*", "__libc_start_*", "_start", "start_thread", "clone",
         "clone3", "__clone", "__clone3", "*__nptl_deallocate_tsd", "*__call_tls_dtors",
-        /* where a thread sleeps for a lock, a condition or another's end: */
-        "*lll_lock_wait*", "*futex_*wait*", "*pthread_mutex_*lock*", "*pthread_rwlock_*lock*",
-        "*pthread_cond_*wait*", "*pthread_*join*",
         /* what this machine's processor chose: */
         "__*_sse2*", "__*_sse4*", "__*_ssse3*", "__*_avx*", "__*_evex*", "__*_erms*", NULL};
     if (!function)
         return f->module && matches_any(basename(f->module), libc);
     return matches_any(function, names);
+}
+
+/* Where a thread sleeps for a lock, a condition or another's end. */
+static bool frame_of_sleep(const char *function) {
+    static const char *const names[] = {"*lll_lock_wait*",
+                                        "*futex_*wait*",
+                                        "*pthread_mutex_*lock*",
+                                        "*pthread_rwlock_*lock*",
+                                        "*pthread_cond_*wait*",
+                                        "*pthread_*join*",
+                                        NULL};
+    return function && matches_any(function, names);
 }
 
 static void add_frame(FILE *to, const struct finding_frame *f, const char *function,
@@ -165,7 +174,7 @@ static void add_frame(FILE *to, const struct finding_frame *f, const char *funct
     fputs(function, to);
 }
 
-static char *stack_text(const struct finding_stack *s) {
+static char *stack_text(const struct finding_stack *s, enum finding_kind kind) {
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
@@ -174,7 +183,8 @@ static char *stack_text(const struct finding_stack *s) {
     for (int i = 0; i < s->n && n < MOST_FRAMES; i++) {
         const struct finding_frame *f = &s->frame[i];
         AUTO_TEXT function = f->function ? signature_function(f->function) : NULL;
-        if (frame_of_tools(f) || frame_of_runtime(f, function) || (!function && !f->module))
+        if (frame_of_tools(f) || frame_of_runtime(f, function) || (!function && !f->module) ||
+            (kind == FINDING_DEADLOCK && frame_of_sleep(function)))
             continue;
         add_frame(to, f, function, &last_module, n++ == 0);
     }
@@ -208,7 +218,7 @@ char *signature_of(const struct finding *f) {
     const char *role[sizeof f->stack / sizeof *f->stack];
     int n = 0;
     for (int i = 0; i < f->n_stacks; i++) {
-        stack[n] = stack_text(&f->stack[i]);
+        stack[n] = stack_text(&f->stack[i], f->kind);
         role[n] = f->stack[i].role;
         if (*stack[n])
             n++;

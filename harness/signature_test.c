@@ -84,6 +84,27 @@ static void test_frames(void) {
     findings_clear(&l);
 }
 
+static void test_sleep(void) {
+    static const enum finding_kind kinds[] = {FINDING_DEADLOCK, FINDING_ASSERTION};
+    static const char *const wanted[] = {
+        "deadlock:use=app!poster;previous=app!teardown",
+        "assertion:use=libc.so.6!__futex_abstimed_wait_common<pthread_cond_wait<app!poster;"
+        "previous=libc.so.6!__pthread_mutex_lock<app!teardown"};
+    for (int i = 0; i < 2; i++) {
+        struct finding_list l = {0};
+        struct finding *f = findings_add(&l, kinds[i], "shim");
+        add(f, "use", "/lib/libc.so.6", "__futex_abstimed_wait_common");
+        add(f, "use", "/lib/libc.so.6", "pthread_cond_wait@@GLIBC_2.3.2");
+        add(f, "use", "/opt/app", "poster");
+        add(f, "previous", "/lib/libc.so.6", "__pthread_mutex_lock");
+        add(f, "previous", "/opt/app", "teardown");
+        char *text = signature_of(f);
+        check_text(text, wanted[i], "where threads of a deadlock sleep, and only theirs");
+        free(text);
+        findings_clear(&l);
+    }
+}
+
 static struct known known_with(const char *id, enum finding_kind kind, const char *role,
                                char **glob, int n) {
     struct known k = {.id = strdup(id), .kind = kind, .n_stacks = n ? 1 : 0};
@@ -194,6 +215,7 @@ static void test_merge(void) {
 int main(void) {
     test_functions();
     test_frames();
+    test_sleep();
     test_known();
     test_merge();
     printf("  %d checks of names, frames, known signatures and events: %s\n", checked,
