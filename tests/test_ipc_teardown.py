@@ -167,6 +167,18 @@ def test_a_plan_without_one_of_its_steps_is_not_reproduced_every_time(holdpoint,
     assert r.rc in (1, 125) and r.row["reproduced"] < 4, r
 
 
+@pytest.mark.parametrize("text, replaced, rc", [
+    ("faults:\n  - {at: received, do: sever, byte: 1..}\n", "", 129),                 # no fault at all
+    ("byte: 1..", "byte: 100000", 125), ("origin: connected", "origin: accepted", 125)])  # one that never fires
+def test_a_cut_that_does_not_happen_is_not_survived(holdpoint, tmp_path, text, replaced, rc):
+    plan = tmp_path / "cut.yaml"
+    whole = (SCENARIO / "plans" / "cut-read.yaml").read_text()
+    assert text in whole
+    plan.write_text(whole.replace(text, replaced))
+    r = holdpoint.run("ipc-teardown", "--plan", plan, "--variant", "fixed", "--workload", "conversation", "--expect", "clean", timeout=200)
+    assert r.rc == rc and (rc == 129 or r.verdict == "not-exercised"), r
+
+
 def test_without_the_preload_nothing_is_said(holdpoint, tmp_path):
     about = tmp_path / "ipc-teardown"
     subprocess.run(["cp", "-r", SCENARIO, about], check=True)
