@@ -47,7 +47,8 @@ static void check_tables(const struct board *b, struct sentences *s) {
         {"sleepers", fewer},
         {"locks and threads that use them", fewer},
         {"blocks that detector `heap` guards", "give `heap:` a narrower `size:` or `from:`"},
-        {"descriptors: a connection had a number of 4096 or more", fewer},
+        {"connections (2048, at descriptors below 4096)",
+         "run it with fewer open at once (`ulimit -n 2048`)"},
         {"destructors of thread_local objects", fewer}};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

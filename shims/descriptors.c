@@ -87,8 +87,9 @@ static enum connection_type type_of_socket(int fd) {
         return CONNECTION_LISTENER;
     size = sizeof value;
     syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &value, &size);
-    return value == SOCK_STREAM || value == SOCK_SEQPACKET ? CONNECTION_STREAM
-                                                           : CONNECTION_DATAGRAM;
+    return value == SOCK_STREAM      ? CONNECTION_STREAM
+           : value == SOCK_SEQPACKET ? CONNECTION_SEQPACKET
+                                     : CONNECTION_DATAGRAM;
 }
 
 static enum connection_type type_of(int fd, uint64_t key) {
@@ -362,7 +363,8 @@ void descriptors_closed(uint32_t from, uint32_t to) {
 void connection_sever(int fd, struct connection *c, uint32_t direction) {
     int saved = errno;
     atomic_fetch_or(&c->severed, direction);
-    if (atomic_load(&c->type) == CONNECTION_STREAM)
+    uint32_t type = atomic_load(&c->type);
+    if (type == CONNECTION_STREAM || type == CONNECTION_SEQPACKET)
         syscall(SYS_shutdown, fd, SHUT_RDWR);
     errno = saved;
 }
@@ -387,9 +389,10 @@ void descriptors_start(void) {
 
 const char *connection_type_name(const struct connection *c) {
     static const char *const text[] = {
-        [CONNECTION_STREAM] = "stream",     [CONNECTION_DATAGRAM] = "datagram",
-        [CONNECTION_LISTENER] = "listener", [CONNECTION_PIPE] = "pipe",
-        [CONNECTION_EVENTFD] = "eventfd",   [CONNECTION_EPOLL] = "epoll"};
+        [CONNECTION_STREAM] = "stream",     [CONNECTION_SEQPACKET] = "seqpacket",
+        [CONNECTION_DATAGRAM] = "datagram", [CONNECTION_LISTENER] = "listener",
+        [CONNECTION_PIPE] = "pipe",         [CONNECTION_EVENTFD] = "eventfd",
+        [CONNECTION_EPOLL] = "epoll"};
     return text[atomic_load(&c->type)];
 }
 

@@ -9,6 +9,7 @@
 
 enum connection_type {
     CONNECTION_STREAM,
+    CONNECTION_SEQPACKET, /* messages that arrive whole, as those of datagrams */
     CONNECTION_DATAGRAM,
     CONNECTION_LISTENER, /* a socket that accepts */
     CONNECTION_PIPE,     /* one end of it */

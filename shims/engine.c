@@ -33,6 +33,9 @@ static uint64_t until;       /* points that a hold waits for */
 static uint64_t role_points; /* points that hold a role's `at` */
 static uint64_t objects;     /* points that another compares its object with */
 static struct { uint64_t faults; } at_point[BOARD_MAX_POINTS];
+/* The points, those first whose object others compare with: an arrival at both is the same for
+ * both, wherever they stand in the plan. */
+static uint16_t in_order[BOARD_MAX_POINTS];
 
 /* Arrivals of a point counted for the whole process: high half the number of the count, low half
  * the count. */
@@ -41,12 +44,28 @@ static _Atomic uint32_t fault_arrivals[BOARD_MAX_FAULTS];
 
 #define BIT(i) ((uint64_t)1 << (i))
 
+static unsigned comparisons_of(const struct board *b, uint16_t i) {
+    unsigned n = 0;
+    for (; b->point[i].object_of != BOARD_NONE && n < b->n_points; n++)
+        i = b->point[i].object_of;
+    return n;
+}
+
+static void put_in_order(const struct board *b) {
+    uint16_t n = 0;
+    for (unsigned comparisons = 0; n < b->n_points; comparisons++)
+        for (uint16_t i = 0; i < b->n_points; i++)
+            if (comparisons_of(b, i) == comparisons)
+                in_order[n++] = i;
+}
+
 void engine_start(void) {
     const struct board *b = process->board;
     memset(plan_hook, 0, sizeof plan_hook);
     memset(at_point, 0, sizeof at_point);
     extents = until = role_points = objects = 0;
     match_start();
+    put_in_order(b);
     for (uint16_t i = 0; i < b->n_points; i++) {
         const struct board_point *p = &b->point[i];
         if (p->rank >= 0 && p->rank != process->rank)
@@ -574,12 +593,9 @@ void engine_arrive(struct arrival *a) {
         bind_roles(a, points);
     if (a->side == SIDE_ENTER)
         enter_extents(points, a);
-    for (uint16_t i = 0; points >> i; i++) {
-        if (points & BIT(i))
-            at_point_of_plan(i, a);
-        if (i + 1 == BOARD_MAX_POINTS)
-            break;
-    }
+    for (uint16_t i = 0; i < process->board->n_points; i++)
+        if (points & BIT(in_order[i]))
+            at_point_of_plan(in_order[i], a);
     if (a->side == SIDE_RETURN)
         leave_extents(points, a);
     t->engaged--;
@@ -596,8 +612,8 @@ void engine_arrive(struct arrival *a) {
 }
 
 void engine_passed(struct arrival *a, uint64_t bytes) {
-    a->position += bytes;
-    if (a->severing == BOARD_NONE || a->position != process->board->fault[a->severing].bytes)
+    a->position += bytes; /* past the place only where a message arrives whole */
+    if (a->severing == BOARD_NONE || a->position < process->board->fault[a->severing].bytes)
         return;
     int saved = errno;
     sign_fault(a->severing, atomic_load(&fault_arrivals[a->severing]));

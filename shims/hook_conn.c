@@ -146,16 +146,23 @@ static uint32_t direction_of(uint16_t hook) {
                                                   : 0;
 }
 
-/* Bytes that a fault can keep back or cut at: none of what counts events, nor behind a cut. */
+/* A message arrives whole: what a shorter call leaves of it would be lost. */
+static bool has_messages(const struct connection *at) {
+    uint32_t type = atomic_load(&at->type);
+    return type == CONNECTION_DATAGRAM || type == CONNECTION_SEQPACKET;
+}
+
+/* Bytes that a fault can keep back or cut at: none of what counts events, nor behind a cut; of
+ * messages it can cut only between two. */
 static void place_in_stream(const struct conn_call *c, struct arrival *a) {
     uint32_t direction = direction_of(a->hook), type = atomic_load(&c->at->type);
-    bool flows =
-        type == CONNECTION_STREAM || type == CONNECTION_DATAGRAM || type == CONNECTION_PIPE;
+    bool messages = has_messages(c->at);
+    bool flows = messages || type == CONNECTION_STREAM || type == CONNECTION_PIPE;
     bool goes_on = flows && !(atomic_load(&c->at->severed) & direction);
     a->position = !goes_on                     ? UINT64_MAX
                   : direction == SEVERED_READS ? atomic_load(&c->at->received)
                                                : atomic_load(&c->at->sent);
-    a->length = goes_on ? c->bytes : 0;
+    a->length = goes_on && !messages ? c->bytes : 0;
 }
 
 static struct arrival arrival_at(const struct conn_call *c, uint16_t hook, enum side side) {
@@ -263,7 +270,7 @@ static bool moves(struct conn_call *c, enum hook_id id, size_t *n, ssize_t *resu
         *result = (ssize_t)ends(c, *result);
         return true;
     }
-    if (c->a.limit < *n)
+    if (c->a.limit < *n && !has_messages(c->at))
         *n = (size_t)c->a.limit;
     return false;
 }
@@ -462,9 +469,15 @@ static int first_polled(const struct pollfd *p, nfds_t n) {
     return -1;
 }
 
+/* A program may have sets that are larger than FD_SETSIZE, at which FD_ISSET would abort. */
+static bool is_in(const fd_set *set, int fd) {
+    const unsigned char *byte = (const void *)set;
+    return byte && byte[fd / CHAR_BIT] & 1u << fd % CHAR_BIT;
+}
+
 static int first_selected(int n, const fd_set *r, const fd_set *w) {
     for (int fd = 0; fd < n && engine_takes_part(); fd++)
-        if (((r && FD_ISSET(fd, r)) || (w && FD_ISSET(fd, w))) && descriptor_at(fd))
+        if ((is_in(r, fd) || is_in(w, fd)) && descriptor_at(fd))
             return fd;
     return -1;
 }

@@ -87,6 +87,34 @@ def test_a_teardown_is_from_shutdown_to_close_of_one_descriptor(lab, body, count
     assert found == counts, (found, r.trial["points"])
 
 
+@pytest.mark.parametrize("names", [("mark", "same"), ("same", "mark")])
+def test_an_object_is_compared_with_the_last_one_wherever_that_point_stands_in_the_plan(lab, names):
+    points = {"mark": "hook: conn.write", "same": "hook: conn.write, object_of: mark", "reads": "hook: conn.read, object_of: mark"}
+    points = {name: points[name] for name in (*names, "reads")}
+    r = lab.run(plan_of(points), HEAD + """int main(void) { char b[9]; pair(); for (int i = 0; i < 5; i++) write(v[i % 2], "a", 1);
+        return read(v[0], b, 1) + read(v[1], b, 1) + read(v[0], b, 1) != 3; }""")
+    assert counts(r, "mark", "same", "reads") == [5, 5, 2] and r.rc == 0, r.trial["points"]
+
+
+MESSAGES = """
+static long moves(long n) { return n < 0 ? -errno : n; }
+int main(void) { char b[9] = "", s[80]; signal(SIGPIPE, SIG_IGN); if (socketpair(AF_UNIX, %s, 0, v)) return 9;
+    long x = moves(send(v[0], "abcde", 5, MSG_DONTWAIT)), y = moves(send(v[0], "fgh", 3, MSG_DONTWAIT)), z = moves(send(v[0], "i", 1, MSG_DONTWAIT));
+    long p = recv(v[1], b, 9, MSG_DONTWAIT), q = recv(v[1], b, 9, MSG_DONTWAIT), e = moves(recv(v[1], b, 9, MSG_DONTWAIT)); (void)e;
+    snprintf(s, sizeof s, "%%ld %%ld %%ld %%ld %%ld", x, y, z, p, q); say(s); return 0; }"""
+
+
+@pytest.mark.parametrize("kind, name", [("SOCK_DGRAM", "datagram"), ("SOCK_SEQPACKET", "seqpacket")])
+@pytest.mark.parametrize("faults, said, fired", [
+    ("{at: w, do: short, bytes: 2}, {at: r, do: short, bytes: 2}", "5 3 1 5 3", [0, 0]),
+    ("{at: w, do: sever, byte: 6}, {at: r, do: delay, for: 1us}", "5 3 -32 5 3", [1, 3]),
+    ("{at: r, do: sever, byte: 1}, {at: w, do: delay, for: 1us}", "5 3 1 5 0", [1, 3])])
+def test_messages_are_never_cut_in_two(lab, kind, name, faults, said, fired):
+    plan = "plan: p\npoints: {w: {hook: conn.write, type: TYPE}, r: {hook: conn.read}}\nfaults: [FAULTS]\n"
+    r = lab.run(plan.replace("TYPE", name).replace("FAULTS", faults), HEAD + MESSAGES % kind)
+    assert lines(r) == [said] and [f["fired"] for f in r.faults] == fired, (lines(r), r.faults)
+
+
 def test_a_dup_is_the_same_connection_and_a_number_used_again_is_not(lab):
     plan = 'plan: p\npoints: {one: {hook: conn.write, order: 1}, two: {hook: conn.write, order: 2}, three: {hook: conn.write, order: 3}}\n' \
            'faults: [{at: one, do: delay, for: 1us}, {at: two, do: delay, for: 1us}, {at: three, do: delay, for: 1us}]'

@@ -11,6 +11,7 @@ HEAD = r"""
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -66,6 +67,13 @@ int main(void) { /* as daemons do: also what was never open */
     int n = 0; pair(SOCK_STREAM); if (dup2(v[0], 700) < 0) return 1;
     for (int fd = 3; fd < 1024; fd++) n += close(fd) == 0; told("closed", n >= 3); told("gone", write(v[0], "a", 1)); pair(SOCK_STREAM);
     told("lowest", v[0]); told("range", close_range(3, ~0U, 0)); told("gone", read(v[1], &n, 1)); closefrom(3); return 0;
+}"""
+PROGRAMS["large-numbers"] = r"""
+int main(void) { /* beyond FD_SETSIZE, for a set that is as large */
+    struct timeval none = {0, 0}; static union { fd_set set; char bytes[512]; } s; pair(SOCK_STREAM); struct rlimit most; getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max; setrlimit(RLIMIT_NOFILE, &most); int high = fcntl(v[1], F_DUPFD, 3000); if (high < 0) return 1;
+    s.bytes[high / 8] |= (char)(1 << high % 8); told("selects", select(high + 1, &s.set, NULL, NULL, &none)); told("writes", write(v[0], "a", 1));
+    s.bytes[high / 8] |= (char)(1 << high % 8); told("selects", select(high + 1, &s.set, NULL, NULL, &none)); told("closes", close(high)); return 0;
 }"""
 PROGRAMS["vfork-io"] = r"""
 int main(void) {
@@ -133,5 +141,5 @@ def test_behaves_as_without_the_shim(lab, name, plan):
     assert r.steps["reach ends"] == "done", r
     if plan is EVERY:  # and the hooks saw them
         arrivals = {p["name"]: p["arrivals"] for p in r.trial["points"]}
-        seen = {"waits": "poll_return", "closes-all": "close_enter", "fork-io": "socket_return"}.get(name, "read_enter")
+        seen = {"waits": "poll_return", "large-numbers": "poll_return", "closes-all": "close_enter", "fork-io": "socket_return"}.get(name, "read_enter")
         assert arrivals[seen] > 0, arrivals
