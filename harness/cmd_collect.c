@@ -92,13 +92,12 @@ static void print_trial(const struct trial *t, const struct trial_result *r) {
 
 static bool write_results(const struct trial *t, const struct trial_result *r, const char *out,
                           const char *again, int *status, struct complaints *c) {
-    static const char *const launchers[] = {"local", "mpirun", "user"};
     struct verdict_row row = {.scenario = "collect",
                               .variant = t->id,
                               .component = t->component_file,
                               .workload = t->argv ? t->argv[0] : NULL,
                               .plan = t->plan->name,
-                              .launcher = launchers[t->launcher],
+                              .launcher = launcher_name(t->launcher),
                               .ranks = t->ranks,
                               .again = again,
                               .plan_read = t->plan};

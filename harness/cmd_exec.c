@@ -1,9 +1,10 @@
 /* `holdpoint exec`: any program under any plan. */
+#include "allocate.h"
+#include "command_line.h"
 #include "commands.h"
 #include "options.h"
 #include "row.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,20 +34,6 @@ static void usage(FILE *to) {
           to);
 }
 
-/* Does the command start its ranks itself, through `holdpoint rank` or holdpoint-rank? */
-static bool is_launch_line(char **command) {
-    for (int i = 0; command[i]; i++) {
-        char *copy = strdup(command[i]), *file = basename(copy);
-        bool yes =
-            !strcmp(file, "holdpoint-rank") ||
-            (!strcmp(file, "holdpoint") && command[i + 1] && !strcmp(command[i + 1], "rank"));
-        free(copy);
-        if (yes && i > 0)
-            return true;
-    }
-    return false;
-}
-
 static int ranks_of_launch_line(char **command) {
     for (int i = 0; command[i] && command[i + 1]; i++)
         if (!strcmp(command[i], "-np") || !strcmp(command[i], "-n") || !strcmp(command[i], "--np"))
@@ -54,19 +41,16 @@ static int ranks_of_launch_line(char **command) {
     return 0;
 }
 
-static char *again(int argc, char **argv) {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&line, &size);
-    fputs("holdpoint", f);
+static char *again_line(int argc, char **argv) {
+    char *line = copy_text("holdpoint");
     for (int i = 0; i < argc; i++)
-        fprintf(f, strpbrk(argv[i], " \"'$*;&|<>") ? " '%s'" : " %s", argv[i]);
-    fclose(f);
+        command_line_add(&line, argv[i]);
     return line;
 }
 
 static int run(int argc, char **argv, struct options *o, struct complaints *c) {
-    bool own_line = is_launch_line(o->rest);
+    bool own_line = command_line_of_rank(o->rest) != NULL;
+    enum launcher launcher = own_line ? LAUNCHER_USER : o->launcher;
     int ranks = o->ranks ? o->ranks : own_line ? ranks_of_launch_line(o->rest) : 1;
     if (ranks < 1 || ranks > BOARD_MAX_RANKS) {
         complain(
@@ -74,16 +58,14 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
             "your launch line starts ranks through `holdpoint rank`, but how many? add --ranks N");
         return ROW_USAGE;
     }
-    char *line = again(argc, argv), *copy = strdup(o->rest[0]);
+    AUTO_TEXT line = again_line(argc, argv);
     struct known_list known = {0};
     struct row r = {
         .head = {.scenario = "exec",
                  .variant = "given",
                  .component = "",
-                 .workload = basename(copy),
-                 .launcher = own_line                         ? "own"
-                             : o->launcher == LAUNCHER_MPIRUN ? "mpirun"
-                                                              : "local",
+                 .workload = basename(o->rest[0]),
+                 .launcher = launcher_name(launcher),
                  .gpu = "none",
                  .ranks = ranks,
                  .expected = o->expect,
@@ -92,7 +74,7 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
         .plan_file = o->plan,
         .known = &known,
         .argv = o->rest,
-        .launcher = own_line ? LAUNCHER_USER : o->launcher,
+        .launcher = launcher,
         .trials = o->trials ? o->trials : 1,
         .trials_given = o->trials > 0,
         .live = true,
@@ -111,8 +93,6 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
     if (status != ROW_USAGE && !results_write(rs, file, c) && status == 0)
         status = 125;
     results_free(rs);
-    free(line);
-    free(copy);
     return status;
 }
 

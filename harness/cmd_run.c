@@ -1,11 +1,10 @@
 /* `holdpoint run`: scenarios, their variants and plans. Knows no scenario by name. */
+#include "allocate.h"
+#include "command_line.h"
 #include "commands.h"
-#include "launch.h"
+#include "component.h"
 #include "options.h"
-#include "parts.h"
-#include "program.h"
 #include "row.h"
-#include "scenario.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -58,6 +57,7 @@ enum { GATE_BASELINE_TRIALS = 20 };
 struct run {
     const struct options *o;
     const struct scenario *s;
+    const char *given; /* the scenario as the user named it */
     struct known_list known;
     struct results *results;
     const char *out;
@@ -67,120 +67,43 @@ struct run {
     struct complaints *c;
 };
 
-/* ---- the component ---- */
+/* ---- an installation of the user's own ---- */
 
-/* The folder or file that {component} stands for; NULL: this machine lacks it, `missing` says what.
- * Owned. */
-static char *component_path(const struct run *run, const struct scenario_variant *v, char *missing,
-                            size_t size) {
-    char path[PATH_MAX];
-    if (run->o->component && !v->name)
-        return realpath(run->o->component, NULL);
-    if (v->make) {
-        snprintf(path, sizeof path, "scenarios/%s/%s", run->s->name, v->make);
-        char *found = parts_find(path);
-        if (!found && v->needs)
-            snprintf(missing, size, "%.250s", v->needs);
-        else if (!found)
-            snprintf(missing, size, "%.200s (not built: run `make`)", path);
-        return found;
-    }
-    if (v->find && !strcmp(v->find, "open-mpi")) {
-        if (launch_mpirun_version())
-            return strdup("");
-        snprintf(missing, size, "Open MPI (install openmpi-bin and libopenmpi-dev)");
-    }
-    return NULL;
+static bool is_prefix(const struct scenario *s) {
+    return s->component_kind && !strcmp(s->component_kind, "prefix");
 }
 
-/* What the results call it. */
-static void component_name(const struct scenario_variant *v, const char *path, char *name,
-                           size_t size) {
-    if (v->find && !strcmp(v->find, "open-mpi")) {
-        int version = launch_open_mpi_version(launch_mpirun_version());
-        const char *digits = strpbrk(launch_mpirun_version(), "0123456789");
-        if (version && digits)
-            snprintf(name, size, "Open MPI %.*s", (int)strcspn(digits, " \n"), digits);
-        else
-            snprintf(name, size, "Open MPI");
-    } else {
-        snprintf(name, size, "%s", v->name ? v->name : path);
-    }
-}
-
-/* ---- the command ---- */
-
-static char *replace_component(const char *word, const char *component) {
-    const char *at = strstr(word, "{component}");
-    char *made = NULL;
-    if (!at)
-        return strdup(word);
-    if (asprintf(&made, "%.*s%s%s", (int)(at - word), word, component, at + strlen("{component}")) <
-        0)
-        abort();
-    return made;
-}
-
-/* Program and arguments; a relative program lies in the scenario's build folder. NULL-terminated,
- * owned. */
-static char **workload_command(const struct run *run, const struct scenario_workload *w,
-                               const char *component) {
-    char *line = strdup(w->program), *rest = line,
-         **argv = calloc(strlen(line) / 2 + 2, sizeof *argv);
-    int n = 0;
-    for (char *word; argv && (word = strsep(&rest, " \t"));)
-        if (*word)
-            argv[n++] = replace_component(word, component);
-    free(line);
-    if (n && argv[0][0] != '/') {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "scenarios/%s/%s", run->s->name, argv[0]);
-        char *found = parts_find(path);
-        if (found) {
-            free(argv[0]);
-            argv[0] = found;
-        }
-    }
-    return argv;
-}
-
-static void free_words(char **words) {
-    for (char **w = words; w && *w; w++)
-        free(*w);
-    free(words);
-}
-
-struct wanted_library {
-    const char *name;
-    char path[PATH_MAX];
+/* What stood in the environment before; NULL: nothing. */
+struct preferred {
+    char *path, *libraries;
 };
-static void look_for_library(const char *name, const char *path, void *data) {
-    struct wanted_library *w = data;
-    if (!strcmp(name, w->name))
-        snprintf(w->path, sizeof w->path, "%s", path);
+
+static char *put_first(const char *variable, const char *prefix, const char *folder) {
+    const char *set = getenv(variable);
+    char *before = set ? copy_text(set) : NULL;
+    AUTO_TEXT value =
+        format_text("%s/%s%s%s", prefix, folder, before ? ":" : "", before ? before : "");
+    setenv(variable, value, 1);
+    return before;
 }
 
-/* The file that must be seen mapped: the scenario's `component: {file: NAME}` among the program's
- * libraries, or the program itself. */
-static void component_file(const struct run *run, const char *program, char *path, size_t size) {
-    snprintf(path, size, "%s", program);
-    if (!run->s->component_file)
-        return;
-    struct wanted_library w = {.name = run->s->component_file};
-    struct program p;
-    program_look(program, &p);
-    if (p.kind == PROGRAM_DYNAMIC && program_libraries(&p, look_for_library, &w) && *w.path)
-        snprintf(path, size, "%s", w.path);
+static void put_back(const char *variable, char *before) {
+    if (before)
+        setenv(variable, before, 1);
+    else
+        unsetenv(variable);
+    free(before);
 }
 
-/* The sanitizer that must be alive in every rank: the variant says it; of a user's own build, the
- * one that its program was built with, so that nobody takes a silent sanitizer for a clean run. */
-static const char *sanitizer_of(const struct scenario_variant *v, const char *program) {
-    if (v->name || !program)
-        return v->sanitizer;
-    struct program p;
-    program_look(program, &p);
-    return program_sanitizer(&p);
+/* Its programs and libraries stand first, for its own rows alone. */
+static struct preferred prefer(const char *prefix) {
+    return (struct preferred){put_first("PATH", prefix, "bin"),
+                              put_first("LD_LIBRARY_PATH", prefix, "lib")};
+}
+
+static void prefer_no_more(const struct preferred *before) {
+    put_back("PATH", before->path);
+    put_back("LD_LIBRARY_PATH", before->libraries);
 }
 
 /* ---- one row ---- */
@@ -212,19 +135,40 @@ static const char *expectation(const struct run *run, const struct scenario_plan
     return NULL;
 }
 
-static char *again_line(const struct run *run, const struct verdict_row *h,
-                        const struct scenario_plan *p) {
-    char *line = NULL, gate[64] = "";
-    const char *component = run->side == GATE_BASELINE ? NULL : run->o->component;
-    if (run->side == GATE_BASELINE)
-        snprintf(gate, sizeof gate, " --trials %d", trials_of(run, p));
-    else if (run->side == GATE_COMPONENT)
-        snprintf(gate, sizeof gate, " --gate %g --trials %d", run->o->gate,
-                 run->o->trials ? run->o->trials : GATE_BASELINE_TRIALS);
-    if (asprintf(&line, "holdpoint run %s --%s %s --plan %s --workload %s --ranks %d%s --keep",
-                 run->s->name, component ? "component" : "variant",
-                 component ? component : h->variant, h->plan, h->workload, h->ranks, gate) < 0)
-        abort();
+/* The row once more, with what was given for it but --out and the number of trials: one trial is
+ * looked at. Of a gate the number is part of the question. */
+static char *again_line(const struct run *run, const struct scenario_variant *v,
+                        const struct scenario_plan *p, const struct scenario_workload *w,
+                        int ranks) {
+    const struct options *o = run->o;
+    AUTO_TEXT number = format_text("%d", ranks);
+    AUTO_TEXT confidence = format_text("%g", o->gate);
+    AUTO_TEXT trials = format_text("%d", o->trials ? o->trials : GATE_BASELINE_TRIALS);
+    AUTO_TEXT limit = format_text("%gs", (double)o->timeout_ns / 1e9);
+    AUTO_TEXT stall = format_text("%gs", (double)o->stall_ns / 1e9);
+    AUTO_TEXT scale = format_text("%g", o->time_scale);
+    const struct {
+        bool given;
+        const char *option, *value;
+    } all[] = {{true, v->name ? "--variant" : "--component", v->name ? v->name : o->component},
+               {true, "--plan", p->line ? p->name : p->file},
+               {true, "--workload", w->name},
+               {true, "--ranks", number},
+               {run->side == GATE_COMPONENT, "--gate", confidence},
+               {run->side != NO_GATE, "--trials", trials},
+               {o->expect, "--expect", o->expect},
+               {o->launcher_given, "--launcher", launcher_name(o->launcher)},
+               {o->timeout_ns, "--timeout", limit},
+               {o->stall_given, "--stall", stall},
+               {o->time_scale < 1 || o->time_scale > 1, "--time-scale", scale}};
+    char *line = copy_text("holdpoint run");
+    command_line_add(&line, run->given);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].given) {
+            command_line_add(&line, all[i].option);
+            command_line_add(&line, all[i].value);
+        }
+    command_line_add(&line, "--keep");
     return line;
 }
 
@@ -235,82 +179,77 @@ static uint64_t limit_of(const struct run *run, const struct scenario_workload *
     return base + w->timeout_per_rank_ns * (uint64_t)ranks;
 }
 
+static void skip_row(struct run *run, const struct verdict_row *head, const char *missing) {
+    results_skip(run->results, head, missing);
+    printf("skip %s  %s  %s: missing %s\n", head->scenario, head->variant, head->plan, missing);
+    run->status = worse(run->status, run->side == NO_GATE ? 0 : 125);
+    run->skipped++;
+}
+
+static void run_found(struct run *run, const struct verdict_row *head, const struct component *c,
+                      const struct scenario_plan *p, const struct scenario_workload *w,
+                      enum launcher launcher) {
+    const struct outcomes *outcome = p->outcome.n ? &p->outcome : &w->outcome;
+    AUTO_TEXT plan_file = p->line ? format_text("%s/%s", run->s->dir, p->file) : copy_text(p->file);
+    AUTO_TEXT id =
+        format_text("%s-%s-%s-%s-r%d%s", head->scenario, head->variant, head->plan, head->workload,
+                    head->ranks, run->side == GATE_COMPONENT ? "-gate" : "");
+    const struct options *o = run->o;
+    struct row r = {.head = *head,
+                    .plan_file = plan_file,
+                    .signature = p->signature,
+                    .known = &run->known,
+                    .argv = c->argv,
+                    .launcher = launcher,
+                    .trials = trials_of(run, p),
+                    .trials_given = o->trials > 0,
+                    .gated = run->side != NO_GATE,
+                    .keep = o->keep,
+                    .time_scale = o->time_scale,
+                    .limit_ns = limit_of(run, w, head->ranks),
+                    .stall_ns = o->stall_given ? o->stall_ns : run->s->stall_ns,
+                    .needs_mark = w->needs_mark,
+                    .sanitizer = c->sanitizer,
+                    .component_file = c->file,
+                    .outcome = outcome->of,
+                    .n_outcomes = outcome->n,
+                    .env = w->env,
+                    .n_env = w->n_env,
+                    .out = run->out,
+                    .id = id};
+    int status = row_run(&r, run->results, run->c);
+    /* A baseline that came out otherwise says nothing of the component. */
+    bool measured = run->side == GATE_BASELINE && (status == 0 || status == 1);
+    run->status = worse(run->status, measured ? 0 : status);
+}
+
 static void run_row(struct run *run, const struct scenario_variant *v,
                     const struct scenario_plan *p, const struct scenario_workload *w, int ranks) {
-    char missing[300] = "", name[200] = "", file[PATH_MAX] = "", id[NAME_MAX];
-    char *component = component_path(run, v, missing, sizeof missing);
-    char **argv = workload_command(run, w, component ? component : "");
-    const char *variant = v->name ? v->name : "given";
-    const char *env[sizeof w->env / sizeof *w->env];
-    int env_rank[sizeof w->env / sizeof *w->env];
-    for (int i = 0; i < w->n_env; i++) {
-        env[i] = w->env[i].assignment;
-        env_rank[i] = w->env[i].rank;
-    }
+    const bool own_prefix = !v->name && is_prefix(run->s);
+    struct preferred before = own_prefix ? prefer(run->o->component) : (struct preferred){NULL};
     enum launcher launcher = run->o->launcher_given ? run->o->launcher : w->launcher;
+    AUTO_TEXT again = again_line(run, v, p, w, ranks);
+    struct component c;
+    bool found = component_find(run->s, v, run->o->component, w, launcher, &c);
     struct verdict_row head = {.scenario = run->s->name,
-                               .variant = variant,
-                               .component = name,
+                               .variant = v->name ? v->name : "given",
+                               .component = c.name,
                                .workload = w->name,
                                .plan = p->name,
-                               .launcher = launcher == LAUNCHER_MPIRUN ? "mpirun" : "local",
+                               .launcher = launcher_name(launcher),
                                .gpu = "none",
                                .ranks = ranks,
+                               .again = again,
                                .gate = run->side == GATE_COMPONENT ? &run->gate : NULL};
     head.expected = expectation(run, p, v->name, &head.rate);
-    if (!*missing && component && launcher == LAUNCHER_MPIRUN && !launch_mpirun_version())
-        snprintf(missing, sizeof missing, "mpirun (install openmpi-bin)");
-    if (!*missing && argv[0] && access(argv[0], X_OK))
-        snprintf(missing, sizeof missing, "%s (not built: run `make`)", argv[0]);
-    char *again = again_line(run, &head, p);
-    head.again = again;
-    if (!component || *missing) {
-        results_skip(run->results, &head, *missing ? missing : "the component");
-        printf("skip %s  %s  %s: missing %s\n", run->s->name, variant, p->name,
-               *missing ? missing : "the component");
-        run->status = worse(run->status, run->side == NO_GATE ? 0 : 125);
-        run->skipped++;
-    } else {
-        component_name(v, component, name, sizeof name);
-        component_file(run, argv[0], file, sizeof file);
-        snprintf(id, sizeof id, "%s-%s-%s-%s-r%d%s", run->s->name, variant, p->name, w->name, ranks,
-                 run->side == GATE_COMPONENT ? "-gate" : "");
-        const struct outcomes *outcome = p->outcome.n ? &p->outcome : &w->outcome;
-        char plan_file[PATH_MAX];
-        snprintf(plan_file, sizeof plan_file, "%s%s%s", p->line ? run->s->dir : "",
-                 p->line ? "/" : "", p->file);
-        struct row r = {.head = head,
-                        .plan_file = plan_file,
-                        .signature = p->signature,
-                        .known = &run->known,
-                        .argv = argv,
-                        .launcher = launcher,
-                        .trials = trials_of(run, p),
-                        .trials_given = run->o->trials > 0,
-                        .gated = run->side != NO_GATE,
-                        .keep = run->o->keep,
-                        .time_scale = run->o->time_scale,
-                        .limit_ns = limit_of(run, w, ranks),
-                        .stall_ns = run->o->stall_given ? run->o->stall_ns : run->s->stall_ns,
-                        .needs_mark = w->needs_mark,
-                        .sanitizer = sanitizer_of(v, argv[0]),
-                        .component_file = file,
-                        .outcome = outcome->of,
-                        .n_outcomes = outcome->n,
-                        .env = env,
-                        .env_rank = env_rank,
-                        .n_env = w->n_env,
-                        .out = run->out,
-                        .id = id};
-        int status = row_run(&r, run->results, run->c);
-        /* A baseline that came out otherwise says nothing of the component. */
-        bool measured = run->side == GATE_BASELINE && (status == 0 || status == 1);
-        run->status = worse(run->status, measured ? 0 : status);
-    }
+    if (found)
+        run_found(run, &head, &c, p, w, launcher);
+    else
+        skip_row(run, &head, c.missing);
     run->rows++;
-    free(again);
-    free(component);
-    free_words(argv);
+    component_clear(&c);
+    if (own_prefix)
+        prefer_no_more(&before);
 }
 
 /* ---- which rows ---- */
@@ -351,36 +290,6 @@ static bool expects_something(const struct scenario_plan *p, const char *variant
     return false;
 }
 
-/* An installation of the user's own stands first for programs and libraries. Returns what was there
- * before, owned; NULL: nothing. */
-static char *prefer(const char *variable, const char *prefix, const char *folder) {
-    const char *set = getenv(variable);
-    char *before = set ? strdup(set) : NULL, *value;
-    if (asprintf(&value, "%s/%s%s%s", prefix, folder, before ? ":" : "", before ? before : "") < 0)
-        abort();
-    setenv(variable, value, 1);
-    free(value);
-    return before;
-}
-
-static bool is_prefix(const struct scenario *s) {
-    return s->component_kind && !strcmp(s->component_kind, "prefix");
-}
-
-static void prefer_no_more(const char *variable, char *before) {
-    if (before)
-        setenv(variable, before, 1);
-    else
-        unsetenv(variable);
-    free(before);
-}
-
-/* The user's own installation, in place of a variant. */
-static bool is_own_prefix(const struct run *run) {
-    return run->o->component && is_prefix(run->s) &&
-           scenario_variant_named(run->s, run->o->component) < 0;
-}
-
 /* ---- the gate ---- */
 
 /* The variant that a plan is expected to be reproduced on, BASELINE_VARIANT before others; -1:
@@ -393,24 +302,6 @@ static int gate_baseline(const struct scenario *s, const struct scenario_plan *p
             found = scenario_variant_named(s, p->expect[i].variant);
     }
     return found;
-}
-
-static void run_gated_component(struct run *run, const struct scenario_variant *v,
-                                const struct scenario_plan *p, const struct scenario_workload *w,
-                                int ranks) {
-    char *path = NULL, *libraries = NULL;
-    bool own = is_own_prefix(run); /* not for the baseline, which is another installation */
-    if (own) {
-        path = prefer("PATH", run->o->component, "bin");
-        libraries = prefer("LD_LIBRARY_PATH", run->o->component, "lib");
-    }
-    run->side = GATE_COMPONENT;
-    run_row(run, v, p, w, ranks);
-    run->side = NO_GATE;
-    if (own) {
-        prefer_no_more("PATH", path);
-        prefer_no_more("LD_LIBRARY_PATH", libraries);
-    }
 }
 
 /* The baseline first, in the same run; what it shows fixes the number of the component's trials. */
@@ -430,7 +321,9 @@ static void gate_row(struct run *run, const struct scenario_variant *v,
     run->gate =
         gate_after(run->o->gate, (int)json_integer_value(json_object_get(row, "reproduced")),
                    (int)json_integer_value(json_object_get(row, "trials")));
-    run_gated_component(run, v, p, w, ranks);
+    run->side = GATE_COMPONENT;
+    run_row(run, v, p, w, ranks);
+    run->side = NO_GATE;
 }
 
 /* Whether a fix is to close a window: then it must be seen open first, in the same run. */
@@ -539,11 +432,8 @@ static void run_scenario(struct run *run, const char *name) {
     if (s) {
         snprintf(known, sizeof known, "%s/known.yaml", s->dir);
         run->s = s;
+        run->given = name;
         if (known_read(known, &run->known, run->c) && names_are_known(run)) {
-            if (is_own_prefix(run) && !(run->o->gate > 0)) {
-                free(prefer("PATH", run->o->component, "bin"));
-                free(prefer("LD_LIBRARY_PATH", run->o->component, "lib"));
-            }
             int before = run->rows;
             run_plans(run);
             if (run->rows == before && run->status != ROW_INTERRUPTED) {

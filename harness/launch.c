@@ -63,7 +63,7 @@ const char *launch_mpirun_version(void) {
     const char *set = getenv("PATH"), *path = set ? set : "";
     if (!asked || strcmp(asked, path)) {
         free(asked);
-        asked = strdup(path);
+        asked = copy_text(path);
         FILE *f = popen("mpirun --version 2>/dev/null </dev/null", "re");
         if (!f || !fgets(line, sizeof line, f))
             *line = '\0';

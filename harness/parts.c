@@ -1,5 +1,6 @@
 /* Where holdpoint's own parts lie. Runs in the runner. */
 #include "parts.h"
+#include "allocate.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ char *parts_folder(void) {
         return NULL;
     path[n] = '\0';
     *strrchr(path, '/') = '\0';
-    return strdup(path);
+    return copy_text(path);
 }
 
 char *parts_find(const char *name) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "command_line.h"
 #include "hook_names.h"
 #include "record.h"
 #include "program.h"
@@ -164,17 +165,8 @@ static bool rank_checked_in(const struct board *b, int rank, bool *only_shells) 
 
 /* The workload's own program: behind `holdpoint rank` in a launch line of the user's. */
 static const char *workload_program(const struct trial *t) {
-    if (t->launcher != LAUNCHER_USER || !t->argv)
-        return t->argv ? t->argv[0] : NULL;
-    for (int i = 0; t->argv[i]; i++) {
-        const char *name = basename(t->argv[i]);
-        bool wrapper = strcmp(name, "holdpoint-rank") == 0;
-        if (!wrapper && i > 0 && strcmp(name, "rank") == 0)
-            wrapper = strcmp(basename(t->argv[i - 1]), "holdpoint") == 0;
-        if (wrapper && t->argv[i + 1])
-            return t->argv[i + 1];
-    }
-    return t->argv[0];
+    char **command = t->launcher == LAUNCHER_USER ? command_line_of_rank(t->argv) : NULL;
+    return command && *command ? *command : t->argv ? t->argv[0] : NULL;
 }
 
 static const char *preload_note(const struct record *e, int rank) {

@@ -25,7 +25,8 @@ static bool add_environment(const struct row *r, struct plan *p, struct complain
     }
     memmove(p->env + r->n_env, p->env, (size_t)p->n_env * sizeof *p->env);
     for (int i = 0; i < r->n_env; i++)
-        p->env[i] = (struct plan_env){.rank = r->env_rank[i], .assignment = strdup(r->env[i])};
+        p->env[i] = (struct plan_env){.rank = r->env[i].rank,
+                                      .assignment = copy_text(r->env[i].assignment)};
     p->n_env += r->n_env;
     return true;
 }
@@ -34,14 +35,14 @@ static char **copy_words(char **words) {
     size_t n = 0;
     while (words[n])
         n++;
-    char **copy = calloc(n + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < n; i++)
-        copy[i] = strdup(words[i]);
+    char **copy = allocate(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = copy_text(words[i]);
     return copy;
 }
 
 static char *copy_or_null(const char *s) {
-    return s ? strdup(s) : NULL;
+    return s ? copy_text(s) : NULL;
 }
 
 /* As part of a file's name; its number says which one it is where the name was cut. */
@@ -70,9 +71,7 @@ static char *trial_name(const struct row *r, const struct plan *p, int number) {
 
 /* Owned by the caller, as trial_free wants it: everything is a copy. */
 static struct trial *make_trial(const struct row *r, struct plan *p, int number) {
-    struct trial *t = calloc(1, sizeof *t);
-    if (!t)
-        abort();
+    struct trial *t = allocate(1, sizeof *t);
     t->id = trial_id(r, p, number);
     t->dir = format_text("%s/trials/%s", r->out, t->id);
     t->name = trial_name(r, p, number);
@@ -89,8 +88,8 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
     for (int i = 0; i < r->n_outcomes; i++) {
         t->outcome[i] = r->outcome[i];
         for (int k = 0; k < r->outcome[i].n_attrs; k++)
-            t->outcome[i].attr[k] = (struct outcome_attr){strdup(r->outcome[i].attr[k].key),
-                                                          strdup(r->outcome[i].attr[k].value)};
+            t->outcome[i].attr[k] = (struct outcome_attr){copy_text(r->outcome[i].attr[k].key),
+                                                          copy_text(r->outcome[i].attr[k].value)};
     }
     t->n_outcomes = r->n_outcomes;
     t->plan = p;
@@ -304,11 +303,9 @@ static bool more_to_run(const struct row *r, const struct plan *p,
 int row_run(const struct row *r, struct results *rs, struct complaints *c) {
     struct plan *shown = read_plan(r, c);
     int most = sweep_most(shown) ? sweep_most(shown) : r->trials;
-    struct trial_result *result = calloc((size_t)most, sizeof *result);
+    struct trial_result *result = allocate((size_t)most, sizeof *result);
     bool interrupted = false;
     int done = 0;
-    if (!result)
-        abort();
     while (shown && !interrupted && more_to_run(r, shown, result, done)) {
         struct plan *p = next_plan(r, shown, done + 1, c);
         struct trial *t = p ? make_trial(r, p, done + 1) : NULL;

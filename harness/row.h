@@ -22,8 +22,7 @@ struct row {
     const char *sanitizer, *component_file;
     const struct outcome *outcome;
     int n_outcomes;
-    const char *const *env; /* "KEY=VALUE" for all ranks or one: see env_rank */
-    const int *env_rank;
+    const struct plan_env *env; /* of the workload */
     int n_env;
     const char *out; /* folder of the results */
     const char *id;  /* file name, unique in `out` */

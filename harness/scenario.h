@@ -27,10 +27,7 @@ struct scenario_workload {
     int ranks[SCENARIO_MAX_RANKS], n_ranks;
     char *for_variant[SCENARIO_MAX]; /* none: every variant */
     int n_for;
-    struct {
-        int rank; /* -1: all */
-        char *assignment;
-    } env[SCENARIO_MAX_ENV];
+    struct plan_env env[SCENARIO_MAX_ENV];
     int n_env;
     uint64_t timeout_ns;          /* its own, else the scenario's */
     uint64_t timeout_per_rank_ns; /* added for each rank */

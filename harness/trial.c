@@ -49,6 +49,12 @@ struct run {
     uint64_t still_ns, still_cpu, still_activity;
 };
 
+const char *launcher_name(enum launcher launcher) {
+    static const char *const names[] = {
+        [LAUNCHER_LOCAL] = "local", [LAUNCHER_MPIRUN] = "mpirun", [LAUNCHER_USER] = "own"};
+    return names[launcher];
+}
+
 /* ---- signals ---- */
 
 /* Ctrl-C and its like become readable instead of ending us; what was ignored stays so (nohup, a

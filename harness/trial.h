@@ -8,6 +8,8 @@
 #include "plan.h"
 
 enum launcher { LAUNCHER_LOCAL, LAUNCHER_MPIRUN, LAUNCHER_USER }; /* USER: exec's own launch line */
+const char *launcher_name(enum launcher launcher);                /* as results.json has it */
+
 enum verdict {
     VERDICT_REPRODUCED,
     VERDICT_OTHER_FINDING,

@@ -366,7 +366,6 @@ static void set_without_board(json_t *j) {
 }
 
 json_t *trial_json(const struct record *e, const struct proof *p, const struct trial_result *r) {
-    static const char *const launchers[] = {"local", "mpirun", "user"};
     const struct trial *t = e->trial;
     json_t *findings = json_array(), *files = json_array(), *command = json_array();
     for (int i = 0; i < e->findings.n; i++)
@@ -383,7 +382,7 @@ json_t *trial_json(const struct record *e, const struct proof *p, const struct t
     set(j, "exercised", json_boolean(r->exercised));
     set(j, "errors", sentences_json(&p->errors));
     set(j, "missing", sentences_json(&p->missing));
-    set(j, "launcher", json_string(launchers[t->launcher <= LAUNCHER_USER ? t->launcher : 0]));
+    set(j, "launcher", json_string(launcher_name(t->launcher)));
     set(j, "ranks_wanted", json_integer(t->ranks));
     set(j, "command", command);
     set(j, "sanitizer", json_text(t->sanitizer));

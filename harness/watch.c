@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "allocate.h"
 #include "board/steps.h"
 #include "deadlock.h"
 #include "evidence.h"
@@ -24,10 +25,8 @@ enum {
 
 void watch_begin(struct watch *w, struct board *b) {
     *w = (struct watch){.b = b};
-    w->slot = calloc(b->n_slots + 1, sizeof *w->slot);
-    w->rank_ended = calloc(b->n_ranks + 1, sizeof *w->rank_ended);
-    if (!w->slot || !w->rank_ended)
-        abort();
+    w->slot = allocate(b->n_slots + 1, sizeof *w->slot);
+    w->rank_ended = allocate(b->n_ranks + 1, sizeof *w->rank_ended);
     blocked_begin(&w->waits, b);
 }
 
