@@ -292,7 +292,7 @@ static struct connection *look(int fd, const struct stat *st) {
 
 static struct connection *find(int fd) {
     struct stat st;
-    if (fd < 0 || syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH))
+    if (fd < 0 || syscall(SYS_fstat, fd, &st))
         return NULL;
     if (fd >= MAX_DESCRIPTORS) {
         if (key_of(fd, &st))

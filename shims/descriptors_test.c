@@ -60,7 +60,7 @@ static void test_what_is_a_connection(void) {
                     file = open("/proc/self/stat", O_RDONLY);
     CHECK(!pipe(p) && !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, v) && e >= 0, "%m");
     int d = socket(AF_UNIX, SOCK_DGRAM, 0);
-    CHECK(!strcmp(type(p[0]), "pipe") && !strcmp(type(v[0]), "stream") &&
+    CHECK(!strcmp(type(p[0]), "pipe") && !strcmp(type(v[0]), "seqpacket") &&
               !strcmp(type(d), "datagram") && !strcmp(type(e), "eventfd") &&
               !strcmp(type(poller), "epoll"),
           "%s %s %s %s %s", type(p[0]), type(v[0]), type(d), type(e), type(poller));
