@@ -3,7 +3,6 @@
  */
 #include "commands.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 
 #include "allocate.h"
 #include "collect.h"
+#include "command_line.h"
+#include "row.h"
 #include "trial_file.h"
 
 enum { EXIT_USAGE = 129, EXIT_CANNOT_TELL = 125 };
@@ -102,10 +103,8 @@ static bool write_results(const struct trial *t, const struct trial_result *r, c
                               .again = again,
                               .plan_read = t->plan};
     AUTO_TEXT file = format_text("%s/results.json", out);
-    if (mkdir(out, 0777) != 0 && errno != EEXIST) {
-        complain(c, out, 0, 0, "the folder for the results cannot be made: %s", strerror(errno));
+    if (!make_folder(out, c))
         return false;
-    }
     struct results *rs = results_new();
     *status = results_add(rs, &row, r, 1);
     bool ok = results_write(rs, file, c);
@@ -123,21 +122,23 @@ static bool has_evidence(const char *dir) {
 static int collect(const char *dir, const char *out) {
     struct complaints c = {0};
     struct ending end;
-    struct known_list nothing_known = {NULL, 0};
+    struct known_list known = {NULL, 0};
     struct trial_result r;
     int status = EXIT_CANNOT_TELL;
     struct trial *t = trial_load(dir, &c);
-    if (t) {
-        AUTO_TEXT again = format_text("holdpoint collect %s", dir);
+    if (t && known_read(t->known_file, &known, &c)) {
+        AUTO_TEXT again = copy_text("holdpoint collect");
+        command_line_add(&again, dir);
         if (!trial_load_ending(dir, &end, &c)) /* evidence is taken before a trial is stopped */
             end.timed_out = has_evidence(dir);
-        collect_trial(t, &end, &nothing_known, NULL, &r, &c);
+        collect_trial(t, &end, &known, &r, &c);
         print_trial(t, &r);
         if (!write_results(t, &r, out ? out : dir, again, &status, &c))
             status = EXIT_CANNOT_TELL;
         trial_result_free(&r);
-        trial_free(t);
     }
+    known_free(&known);
+    trial_free(t);
     complaints_print(&c);
     complaints_clear(&c);
     return status;

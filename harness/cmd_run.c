@@ -58,6 +58,7 @@ struct run {
     const struct options *o;
     const struct scenario *s;
     const char *given; /* the scenario as the user named it */
+    const char *known_file;
     struct known_list known;
     struct results *results;
     const char *out;
@@ -198,6 +199,7 @@ static void run_found(struct run *run, const struct verdict_row *head, const str
     struct row r = {.head = *head,
                     .plan_file = plan_file,
                     .signature = p->signature,
+                    .known_file = run->known_file,
                     .known = &run->known,
                     .argv = c->argv,
                     .launcher = launcher,
@@ -426,29 +428,29 @@ static void run_plans(struct run *run) {
     }
 }
 
+/* False: what was asked for is wrong; complained. */
+static bool run_read(struct run *run) {
+    int before = run->rows;
+    if (!known_read(run->known_file, &run->known, run->c) || !names_are_known(run))
+        return false;
+    run_plans(run);
+    if (run->rows > before || run->status == ROW_INTERRUPTED)
+        return true;
+    complain(run->c, run->s->file, 0, 0, "nothing to run: no workload fits these options");
+    return false;
+}
+
 static void run_scenario(struct run *run, const char *name) {
-    char *folder = scenario_find(name, run->c), known[PATH_MAX];
+    AUTO_TEXT folder = scenario_find(name, run->c);
     struct scenario *s = folder ? scenario_read(folder, run->c) : NULL;
-    if (s) {
-        snprintf(known, sizeof known, "%s/known.yaml", s->dir);
-        run->s = s;
-        run->given = name;
-        if (known_read(known, &run->known, run->c) && names_are_known(run)) {
-            int before = run->rows;
-            run_plans(run);
-            if (run->rows == before && run->status != ROW_INTERRUPTED) {
-                complain(run->c, s->file, 0, 0, "nothing to run: no workload fits these options");
-                run->status = ROW_USAGE;
-            }
-        } else {
-            run->status = ROW_USAGE;
-        }
-        known_free(&run->known);
-    } else {
+    AUTO_TEXT known = format_text("%s/known.yaml", s ? s->dir : "");
+    run->s = s;
+    run->given = name;
+    run->known_file = known;
+    if (!s || !run_read(run))
         run->status = ROW_USAGE;
-    }
+    known_free(&run->known);
     scenario_free(s);
-    free(folder);
 }
 
 static void run_all(struct run *run) {

@@ -104,8 +104,8 @@ static void record_clear(struct record *e) {
 }
 
 void collect_trial(const struct trial *t, const struct ending *end, const struct known_list *known,
-                   const char *signature, struct trial_result *r, struct complaints *c) {
-    struct record e = {.trial = t, .ending = end, .known = known, .signature = signature};
+                   struct trial_result *r, struct complaints *c) {
+    struct record e = {.trial = t, .ending = end, .known = known};
     struct proof p;
     e.board = copy_board(t->dir, &e.board_problem);
     e.symbols = symbols_open();

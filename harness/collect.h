@@ -69,10 +69,8 @@ struct trial_result {
     json_t *json;     /* this trial's entry of results.json "trials" */
 };
 
-/* What the plan must bring out: `signature` is a known id, a kind, or NULL (any known signature;
- * when nothing is known, any finding of memory, lock or deadlock kind). */
 void collect_trial(const struct trial *t, const struct ending *e, const struct known_list *known,
-                   const char *signature, struct trial_result *r, struct complaints *c);
+                   struct trial_result *r, struct complaints *c);
 void trial_result_free(struct trial_result *r);
 const char *verdict_name(enum verdict v);
 

@@ -26,9 +26,8 @@ struct record {
     struct sentences unread;   /* logs that could not be read */
     struct finding_list findings;
     const struct known_list *known;
-    const char *signature; /* what the plan must bring out; see collect_trial */
-    char *component_id;    /* build-id of the component's file, or NULL */
-    char **file;           /* names of the files in the trial's folder, sorted */
+    char *component_id; /* build-id of the component's file, or NULL */
+    char **file;        /* names of the files in the trial's folder, sorted */
     int n_files;
     struct symbols *symbols;
 };

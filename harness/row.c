@@ -92,6 +92,8 @@ static struct trial *make_trial(const struct row *r, struct plan *p, int number)
                                                           copy_text(r->outcome[i].attr[k].value)};
     }
     t->n_outcomes = r->n_outcomes;
+    t->signature = copy_or_null(r->signature);
+    t->known_file = copy_or_null(r->known_file);
     t->plan = p;
     return t;
 }
@@ -154,7 +156,7 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
         progress_begin(t->name);
         trial_run(t, &ending, c);
         progress_end();
-        collect_trial(t, &ending, r->known, r->signature, result, c);
+        collect_trial(t, &ending, r->known, result, c);
         if (result->json) {
             char *trial_folder = format_text("trials/%s", t->id);
             json_object_set_new(result->json, "folder", json_string(trial_folder));

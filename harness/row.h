@@ -7,8 +7,8 @@
 struct row {
     struct verdict_row
         head; /* head.plan_read is filled in by row_run, and head.plan when it is NULL */
-    const char *plan_file, *signature;
-    const struct known_list *known;
+    const char *plan_file, *signature, *known_file; /* see struct trial */
+    const struct known_list *known;                 /* as read from known_file */
     char **argv; /* the workload's command, owned by the caller */
     enum launcher launcher;
     int trials;

@@ -46,6 +46,10 @@ struct trial {
     char *component_file; /* must be seen mapped in every rank; NULL: not asked for */
     struct outcome outcome[16];
     int n_outcomes;
+    char *signature;  /* what the plan must bring out: a known id, a kind, or NULL (any known
+                         signature;  when nothing is known, any finding of memory, lock or deadlock
+                         kind) */
+    char *known_file; /* known.yaml of the scenario, which may not exist; NULL: nothing is known */
     struct plan *plan;
     struct board *board;
 };
@@ -62,7 +66,8 @@ struct ending {
  * end marks. Returns when nothing of the trial lives. The board must be in t->board. */
 void trial_run(struct trial *t, struct ending *e, struct complaints *c);
 
-/* DIR/trial.json: enough for `holdpoint collect DIR` after the runner died. */
+/* DIR/trial.json, and copies of the plan and of what is known: enough for `holdpoint collect DIR`
+ * after the runner died. */
 bool trial_save(const struct trial *t, struct complaints *c);
 struct trial *trial_load(const char *dir, struct complaints *c);
 void trial_free(struct trial *t);

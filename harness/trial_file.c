@@ -1,6 +1,6 @@
-/* A trial and its ending as files: trial.json, plan.yaml (a copy of the plan as it was run) and
- * ending.json in the trial's folder. Runs in the runner and in `holdpoint collect`. Reads bounded
- * files and trusts nothing in them: a damaged file is a complaint.
+/* A trial and its ending as files: trial.json, plan.yaml and known.yaml (copies, as they were when
+ * it was run) and ending.json in the trial's folder. Runs in the runner and in `holdpoint collect`.
+ * Reads bounded files and trusts nothing in them: a damaged file is a complaint.
  */
 #include "trial_file.h"
 
@@ -38,9 +38,9 @@ static bool write_json(const char *dir, const char *name, const json_t *value,
     return false;
 }
 
-static bool copy_plan(const struct trial *t, struct complaints *c) {
-    AUTO_TEXT path = format_text("%s/plan.yaml", t->dir);
-    FILE *from = fopen(t->plan->file, "re"), *to = fopen(path, "we");
+static bool copy_file(const char *source, const char *dir, const char *name, struct complaints *c) {
+    AUTO_TEXT path = format_text("%s/%s", dir, name);
+    FILE *from = fopen(source, "re"), *to = fopen(path, "we");
     char bytes[16384];
     size_t n;
     bool good = from && to;
@@ -52,9 +52,13 @@ static bool copy_plan(const struct trial *t, struct complaints *c) {
     if (to)
         good = fclose(to) == 0 && good;
     if (!good)
-        complain(c, path, 0, 0, "the plan %s cannot be copied there: %s", t->plan->file,
-                 strerror(errno));
+        complain(c, path, 0, 0, "%s cannot be copied there: %s", source, strerror(errno));
     return good;
+}
+
+static bool copy_known(const struct trial *t, struct complaints *c) {
+    bool there = t->known_file && access(t->known_file, F_OK) == 0;
+    return !there || copy_file(t->known_file, t->dir, "known.yaml", c);
 }
 
 static json_t *outcome_json(const struct outcome *o) {
@@ -71,20 +75,22 @@ bool trial_save(const struct trial *t, struct complaints *c) {
         json_array_append_new(argv, json_string(*a));
     for (int i = 0; i < t->n_outcomes; i++)
         json_array_append_new(outcomes, outcome_json(&t->outcome[i]));
-    AUTO_JSON value = json_pack(
-        "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:f,s:I,s:I,s:b,s:s?,s:s?,s:o,s:s,s:i}", "format",
-        format_name, "id", t->id, "name", t->name, "argv", argv, "ranks", t->ranks, "launcher",
-        (int)t->launcher, "keep_output_live", t->keep_output_live, "time_scale", t->time_scale,
-        "limit_ns", (json_int_t)t->limit_ns, "stall_ns", (json_int_t)t->stall_ns, "needs_mark",
-        t->needs_mark, "sanitizer", t->sanitizer, "component_file", t->component_file, "outcomes",
-        outcomes, "plan_file", t->plan->file, "sweep_element", t->plan->sweep.element);
+    AUTO_JSON value =
+        json_pack("{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:f,s:I,s:I,s:b,s:s?,s:s?,s:s?,s:o,s:s,s:i}",
+                  "format", format_name, "id", t->id, "name", t->name, "argv", argv, "ranks",
+                  t->ranks, "launcher", (int)t->launcher, "keep_output_live", t->keep_output_live,
+                  "time_scale", t->time_scale, "limit_ns", (json_int_t)t->limit_ns, "stall_ns",
+                  (json_int_t)t->stall_ns, "needs_mark", t->needs_mark, "signature", t->signature,
+                  "sanitizer", t->sanitizer, "component_file", t->component_file, "outcomes",
+                  outcomes, "plan_file", t->plan->file, "sweep_element", t->plan->sweep.element);
     if (!value) {
         complain(c, t->dir, 0, 0,
                  "the trial cannot be saved: its id, name or a word of its command is "
                  "not UTF-8; rename it");
         return false;
     }
-    return write_json(t->dir, "trial.json", value, c) && copy_plan(t, c);
+    return write_json(t->dir, "trial.json", value, c) &&
+           copy_file(t->plan->file, t->dir, "plan.yaml", c) && copy_known(t, c);
 }
 
 bool trial_save_ending(const struct trial *t, const struct ending *e, struct complaints *c) {
@@ -157,13 +163,13 @@ static bool read_trial(json_t *from, struct trial *t, int *element) {
     const char *format, *id, *name;
     int launcher, live, needs_mark;
     json_int_t limit, stall;
-    json_t *argv, *outcomes, *sanitizer, *component;
-    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:o,s:o,s:o,s:i}", "format",
-                    &format, "id", &id, "name", &name, "argv", &argv, "ranks", &t->ranks,
+    json_t *argv, *outcomes, *signature, *sanitizer, *component;
+    if (json_unpack(from, "{s:s,s:s,s:s,s:o,s:i,s:i,s:b,s:F,s:I,s:I,s:b,s:o,s:o,s:o,s:o,s:i}",
+                    "format", &format, "id", &id, "name", &name, "argv", &argv, "ranks", &t->ranks,
                     "launcher", &launcher, "keep_output_live", &live, "time_scale", &t->time_scale,
-                    "limit_ns", &limit, "stall_ns", &stall, "needs_mark", &needs_mark, "sanitizer",
-                    &sanitizer, "component_file", &component, "outcomes", &outcomes,
-                    "sweep_element", element) != 0 ||
+                    "limit_ns", &limit, "stall_ns", &stall, "needs_mark", &needs_mark, "signature",
+                    &signature, "sanitizer", &sanitizer, "component_file", &component, "outcomes",
+                    &outcomes, "sweep_element", element) != 0 ||
         strcmp(format, format_name) != 0 || t->ranks < 1 || t->ranks > BOARD_MAX_RANKS ||
         launcher < LAUNCHER_LOCAL || launcher > LAUNCHER_USER || limit < 0 || stall < 0)
         return false;
@@ -174,6 +180,7 @@ static bool read_trial(json_t *from, struct trial *t, int *element) {
     t->needs_mark = needs_mark;
     t->limit_ns = (uint64_t)limit;
     t->stall_ns = (uint64_t)stall;
+    t->signature = text_or_null(signature);
     t->sanitizer = text_or_null(sanitizer);
     t->component_file = text_or_null(component);
     return read_argv(argv, t) && read_outcomes(outcomes, t);
@@ -199,6 +206,7 @@ struct trial *trial_load(const char *dir, struct complaints *c) {
     AUTO_JSON value = read_json(file, c);
     struct trial *t = allocate(1, sizeof *t);
     t->dir = copy_text(dir);
+    t->known_file = format_text("%s/known.yaml", dir);
     int element = 0;
     if (value && !read_trial(value, t, &element))
         complain(
@@ -261,6 +269,8 @@ void trial_free(struct trial *t) {
     free(t->dir);
     free(t->id);
     free(t->name);
+    free(t->signature);
+    free(t->known_file);
     free(t->sanitizer);
     free(t->component_file);
     plan_free(t->plan);

@@ -37,11 +37,11 @@ static bool is_race_kind(enum finding_kind k) {
 }
 
 bool finding_is_expected(const struct record *e, const struct finding *f) {
-    if (!e->signature)
+    const char *wanted = e->trial->signature;
+    if (!wanted)
         return e->known && e->known->n ? f->known_id != NULL : is_race_kind(f->kind);
-    return (f->known_id && strcmp(f->known_id, e->signature) == 0) ||
-           strcmp(finding_kind_name(f->kind), e->signature) == 0 ||
-           strcmp(f->signature, e->signature) == 0;
+    return (f->known_id && strcmp(f->known_id, wanted) == 0) ||
+           strcmp(finding_kind_name(f->kind), wanted) == 0 || strcmp(f->signature, wanted) == 0;
 }
 
 static char *describe(const struct finding *f) {

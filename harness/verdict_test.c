@@ -405,17 +405,17 @@ static void found_and_table_full(struct made *m) {
 }
 static void other_kind_wanted(struct made *m) {
     found_after(m);
-    m->record.signature = "deadlock";
+    m->trial.signature = (char *)(uintptr_t) "deadlock";
 }
 static void kind_wanted(struct made *m) {
     found_after(m);
-    m->record.signature = "stack-use-after-return";
+    m->trial.signature = (char *)(uintptr_t) "stack-use-after-return";
 }
 static struct known known_frame = {.id = "bug#1", .kind = FINDING_STACK_USE_AFTER_RETURN};
 static void known_wanted(struct made *m) {
     found_after(m);
     m->known = (struct known_list){&known_frame, 1};
-    m->record.signature = "bug#1";
+    m->trial.signature = (char *)(uintptr_t) "bug#1";
 }
 static void unknown_when_some_are_known(struct made *m) {
     static struct known other = {.id = "bug#2", .kind = FINDING_DEADLOCK};

@@ -1,5 +1,7 @@
 """kill -9 of the runner, of the guard, and Ctrl-C: nothing of the trial lives on, and what happened is not lost."""
+import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from laboratory import processes_with
+from test_verdicts import scenario
 
 PLAN = """
 plan: held
@@ -155,3 +158,18 @@ def test_a_rank_that_hangs_is_a_finding_with_its_stacks(lab):
                 "int main(void) { a(1); for (;;) pause(); }", arguments=["--timeout", "3s"])
     assert "hang" in r.kinds and r.verdict == "reproduced", r
     assert "pause" in "".join(path.read_text(errors="replace") for path in r.out.rglob("evidence.txt")), r
+
+
+def test_collect_says_what_the_run_said(lab, tmp_path):
+    about = scenario(tmp_path / "collected", plans={"p": {"file": "plan.yaml", "signature": "bug#1", "expect": {"made": "clean"}}})
+    (about / "known.yaml").write_text("[{id: bug#1, kind: heap-use-after-free, frames: {use: ['*!reader']}}]")
+    program = lab.program("__attribute__((noinline)) static char reader(char *p) { return *p; }\n"
+                          "int main(void) { char *p = malloc(10); *p = 0; free(p); a(1); return reader(p); }", "-fsanitize=address")
+    r = lab.holdpoint.run(about, "--component", program, "--keep")
+    assert r.verdict == "reproduced" and r.row["signatures"] == ["bug#1"], r
+    shutil.rmtree(about)  # what is known of the trial is in its folder
+    found = lab.holdpoint.call("collect", r.out / r.trial["folder"], "--out", tmp_path / "deep" / "again")
+    collected = json.loads((tmp_path / "deep" / "again" / "results.json").read_text())
+    assert found.rc == 1 and "reader" in found.stdout and "#0" in found.stdout, found.stdout
+    assert collected["verdicts"][0]["verdict"] == "reproduced" and collected["verdicts"][0]["signatures"] == ["bug#1"], found.stdout
+    assert collected["trials"][0]["launcher"] == collected["verdicts"][0]["launcher"] == "local", found.stdout
