@@ -147,20 +147,24 @@ DEFINE_FCNTL(fcntl64)
 
 /* ---- closed, many at once: without an arrival ---- */
 
+/* Told before the call: afterwards a number may be another thread's new connection. */
+static void will_close(unsigned from, unsigned to) {
+    if (watched())
+        descriptors_closed(from, to);
+}
+
 EXPORTED int close_range(unsigned from, unsigned to, int flags) {
     if (!ORIGINAL_OF(close_range)) {
         errno = ENOSYS;
         return -1;
     }
-    int result = close_range_original(from, to, flags);
-    if (!result && !(flags & CLOSE_RANGE_CLOEXEC) && watched())
-        descriptors_closed(from, to);
-    return result;
+    if (from <= to && !(flags & ~CLOSE_RANGE_UNSHARE)) /* all else closes none */
+        will_close(from, to);
+    return close_range_original(from, to, flags);
 }
 
 EXPORTED void closefrom(int from) {
+    will_close(from < 0 ? 0 : (unsigned)from, UINT32_MAX);
     if (ORIGINAL_OF(closefrom))
         closefrom_original(from);
-    if (watched())
-        descriptors_closed(from < 0 ? 0 : (uint32_t)from, UINT32_MAX);
 }

@@ -96,6 +96,17 @@ def test_an_object_is_compared_with_the_last_one_wherever_that_point_stands_in_t
     assert counts(r, "mark", "same", "reads") == [5, 5, 2] and r.rc == 0, r.trial["points"]
 
 
+@pytest.mark.parametrize("closes", ["close(w[i])", "close_range((unsigned)w[i], (unsigned)w[i], 0)", "fclose(fdopen(w[i], \"r\"))"])
+def test_each_connection_is_a_new_one_whoever_had_its_number_before(lab, closes):
+    r = lab.run(plan_of({"w": "hook: conn.write, origin: pair"}, "  - {at: w, do: sever, byte: 3}\n"), HEAD + '''
+    static int odd; static void *opens(void *u) { for (int n = 0; n < 2000; n++) { int w[2]; if (socketpair(AF_UNIX, SOCK_STREAM, 0, w)) abort();
+        if (write(w[0], "ab", 2) != 2 || send(w[0], "cdef", 4, MSG_NOSIGNAL) != 1) __atomic_fetch_add(&odd, 1, __ATOMIC_RELAXED);
+        for (int i = 0; i < 2; i++) CLOSES; } return u; }
+    int main(void) { pthread_t t[8]; for (int i = 0; i < 8; i++) t[i] = go(opens); for (int i = 0; i < 8; i++) join(t[i]);
+        char s[40]; snprintf(s, sizeof s, "odd %d", odd); say(s); return 0; }'''.replace("CLOSES", closes))
+    assert lines(r) == ["odd 0"] and [f["fired"] for f in r.faults] == [16000], (lines(r), r.faults)
+
+
 MESSAGES = """
 static long moves(long n) { return n < 0 ? -errno : n; }
 int main(void) { char b[9] = "", s[80]; signal(SIGPIPE, SIG_IGN); if (socketpair(AF_UNIX, %s, 0, v)) return 9;
