@@ -31,26 +31,40 @@ static void check_ending(const struct record *e, struct sentences *s) {
         say(s, "the guard process was killed, so the trial was stopped; start it again");
 }
 
+/* A table of the board or of the shim that was full, and how to need less of it. */
+#define TABLE(bit) [__builtin_ctz(TABLE_##bit)]
+static const struct {
+    const char *name, *advice;
+} tables[] = {
+    TABLE(SLOTS) = {"process slots",
+                    "let fewer processes of a rank in: `follow: PROGRAM`, or none"},
+    TABLE(MODULES) = {"modules", "let the ranks load fewer different files, or run fewer programs"},
+    TABLE(FINDINGS) = {"findings", "mend the first ones, or name fewer detectors in `detect:`"},
+    TABLE(TRAMPOLINES) = {"trampolines", "write the module into `call:MODULE!FUNCTION`, not `*`"},
+    TABLE(
+        RETURN_PROBES) = {"return probes",
+                          "the hooked call calls itself too deeply, or too many threads are in it "
+                          "at once: hook the function that calls it, or only its entry"},
+    TABLE(THREADS) = {"threads", "too many were being started at once: start them a few at a time"},
+    TABLE(CODE_RANGES) = {"code ranges",
+                          "let `caller:`, `stack:`, `start:` and `dtor:` match fewer "
+                          "functions: write out the module and the function"},
+    TABLE(CALLBACKS) = {"callbacks", "too many fences were under way at once: give the point of "
+                                     "pmix.fence_nb a `rank`"},
+    TABLE(SLEEPERS) = {"sleepers", "too many threads were at points with `side: asleep` at once: "
+                                   "give them a `role`, `rank` or `nth`"},
+    TABLE(LOCKS) = {"locks and threads that use them",
+                    "use fewer threads a rank, or leave `locks` and `deadlock` out of `detect:`"},
+    TABLE(GUARDS) = {"blocks that detector `heap` guards",
+                     "give `heap:` a narrower `size:` or `from:`"},
+    TABLE(DESCRIPTORS) = {"descriptors",
+                          "a connection had a number of 4096 or more: let the program "
+                          "open fewer at once"},
+    TABLE(DESTRUCTORS) = {"destructors of thread_local objects",
+                          "too many were registered at once: use fewer threads"},
+};
+
 static void check_tables(const struct board *b, struct sentences *s) {
-    static const char fewer[] = "use fewer ranks, or hooks of fewer modules";
-    static const struct {
-        const char *name, *advice;
-    } tables[] = {
-        {"process slots", fewer},
-        {"modules", fewer},
-        {"findings", fewer},
-        {"trampolines", fewer},
-        {"return probes", fewer},
-        {"threads", fewer},
-        {"code ranges", fewer},
-        {"callbacks", fewer},
-        {"rings of events", fewer},
-        {"sleepers", fewer},
-        {"locks and threads that use them", fewer},
-        {"blocks that detector `heap` guards", "give `heap:` a narrower `size:` or `from:`"},
-        {"connections (2048, at descriptors below 4096)",
-         "run it with fewer open at once (`ulimit -n 2048`)"},
-        {"destructors of thread_local objects", fewer}};
     uint32_t full = atomic_load(&b->table_full);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (full & (1u << i))

@@ -697,8 +697,42 @@ static void test_blocked(void) {
     }
 }
 
+/* Each table is told by its own name, with what to do about it. */
+static void test_tables(void) {
+    static const struct {
+        uint32_t table;
+        const char *name, *advice;
+    } full[] = {
+        {TABLE_SLOTS, "process slots", "follow"},
+        {TABLE_MODULES, "modules", "fewer different files"},
+        {TABLE_FINDINGS, "findings", "detect"},
+        {TABLE_TRAMPOLINES, "trampolines", "call:MODULE!FUNCTION"},
+        {TABLE_RETURN_PROBES, "return probes", "too deeply"},
+        {TABLE_THREADS, "threads", "at once"},
+        {TABLE_CODE_RANGES, "code ranges", "caller"},
+        {TABLE_CALLBACKS, "callbacks", "fences"},
+        {TABLE_SLEEPERS, "sleepers", "asleep"},
+        {TABLE_LOCKS, "locks and threads", "fewer threads"},
+        {TABLE_GUARDS, "blocks", "narrower"},
+        {TABLE_DESCRIPTORS, "descriptors", "4096"},
+        {TABLE_DESTRUCTORS, "destructors", "fewer threads"},
+        {TABLE_DESTRUCTORS << 1, "board was full", "bits 0x"},
+    };
+    struct made *m = make();
+    for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
+        struct proof p;
+        m->board->table_full = full[i].table;
+        proof_make(&m->record, &p);
+        const char *said = p.errors.n == 1 ? p.errors.text[0] : "no one error";
+        check(strstr(said, full[i].name) && strstr(said, full[i].advice), full[i].name, said);
+        proof_clear(&p);
+    }
+    unmake(m);
+}
+
 int main(void) {
     test_cases();
+    test_tables();
     test_blocked();
     test_scope_rank();
     test_json();

@@ -112,12 +112,11 @@ enum board_table {
     TABLE_THREADS = 1 << 5,
     TABLE_CODE_RANGES = 1 << 6,
     TABLE_CALLBACKS = 1 << 7,
-    TABLE_RINGS = 1 << 8,
-    TABLE_SLEEPERS = 1 << 9,
-    TABLE_LOCKS = 1 << 10,
-    TABLE_GUARDS = 1 << 11,
-    TABLE_DESCRIPTORS = 1 << 12,
-    TABLE_DESTRUCTORS = 1 << 13,
+    TABLE_SLEEPERS = 1 << 8,
+    TABLE_LOCKS = 1 << 9,
+    TABLE_GUARDS = 1 << 10,
+    TABLE_DESCRIPTORS = 1 << 11,
+    TABLE_DESTRUCTORS = 1 << 12,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
