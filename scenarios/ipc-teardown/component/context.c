@@ -188,8 +188,8 @@ struct context *context_mine(void) {
     t = calloc(1, sizeof *t);
     if (!t || !(t->waiter = calloc(1, sizeof *t->waiter)) || pthread_setspecific(key, t))
         abort();
-    *t->waiter = (struct waiter){.mutex = PTHREAD_MUTEX_INITIALIZER,
-                                 .news = PTHREAD_COND_INITIALIZER};
+    *t->waiter =
+        (struct waiter){.mutex = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
     return t;
 }
 

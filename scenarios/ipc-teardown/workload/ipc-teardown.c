@@ -1,13 +1,9 @@
 /* The workload of ipc-teardown, and what a user's own binary must look like to take its place:
  *   ipc-teardown MODE [MICROSECONDS]
- *   incall        each thread makes a call in which its server ends, and exits
- *   idle          all threads have called; the servers are killed; the threads exit MICROSECONDS
- * later early         the threads exit at once; the servers are killed MICROSECONDS later many
- * idle, with 16 threads and 4 connections, each thread at all of them local         nobody is
- * killed: the threads call and exit, then the connections are closed conversation  one thread, one
- * conversation of calls and callbacks, wherever it is cut One server process a connection; they are
- * this program again, and end with it. Every wait is bounded. Ends with 0 and the line
- * `holdpoint-workload: done` when everything was as the mode says. */
+ * The modes are told in ../README.md; `conversation` is one thread's conversation of calls and
+ * callbacks, wherever it is cut. One server process a connection; they are this program again, and
+ * end with it. Every wait is bounded. Ends with 0 and the line `holdpoint-workload: done` when
+ * everything was as the mode says. */
 #include "../component/ipc.h"
 
 #include <errno.h>
