@@ -1,6 +1,6 @@
 /* A program and the modules that the loader will map with it (DT_NEEDED, and theirs), read from the
  * files: which functions they have. A module that is loaded later is not in it. Runner only; runs
- * nothing of the program. */
+ * the program's loader, and nothing of the program. */
 #ifndef HOLDPOINT_CLOSURE_H
 #define HOLDPOINT_CLOSURE_H
 
