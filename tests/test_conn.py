@@ -338,3 +338,10 @@ def test_under_a_sanitizer_the_caller_is_the_program_and_the_chain_is_whole(lab,
                           f"-fsanitize={sanitizer}", compiler=compiler)
     r = lab.holdpoint.exec(plan_of(points, "  - {at: r, do: fail, errno: ECONNRESET}\n"), program, arguments=["--sanitizer", sanitizer])
     assert counts(r, *points) == [1, 1, 0] and "exit" not in r.reason, r
+
+
+def test_a_wake_up_from_a_signal_handler_is_counted_and_never_held(lab):
+    r = lab.run("plan: handler\npoints:\n  wakes: {hook: conn.write, type: pipe}\n  end: {hook: 'call:libt.so!a'}\nsteps: [reach end, pass wakes]\ntimeout: 8s\n",
+                HEAD + """static int p[2]; static void on(int s) { int saved = errno; (void)s; write(p[1], "", 1); errno = saved; }
+    int main(void) { char b[9]; if (pipe(p)) return 1; signal(SIGUSR1, on); raise(SIGUSR1); if (read(p[0], b, 1) != 1) return 2; a(1); return write(p[1], "", 1) != 1; }""")
+    assert r.verdict == "clean" and point(r, "wakes")["in_handler"] == 1 and r.trial["wall_ms"] < 6000, r
