@@ -422,6 +422,10 @@ static void check_fault_words(struct check *k, const struct plan_fault *f) {
 static void check_fault_counts(struct check *k, const struct plan_fault *f) {
     if (f->nth && (f->every || f->from || f->to))
         REFUSE_AT(k, f, "nth: names one arrival; leave out every:, from: and to:, or nth:");
+    if (f->action == FAULT_SEVER && (f->nth || f->every || f->from || f->to))
+        REFUSE_AT(k, f,
+                  "sever happens at its byte:, not at an arrival: leave out nth:, every:, "
+                  "from: and to:, or filter its point");
     if (f->to && f->from > f->to)
         REFUSE_AT(k, f, "from: %u comes after to: %u: swap them", f->from, f->to);
     if (f->has_prob && f->prob < 1e-6)

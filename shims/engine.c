@@ -210,11 +210,20 @@ static bool severs_now(uint16_t i, struct arrival *a) {
     return false;
 }
 
+/* A short call is one of those that move more than the fault lets through: whether there was more
+ * is known after the call. */
+static void shorten(uint16_t i, bool fires, struct arrival *a) {
+    uint32_t most = process->board->fault[i].bytes;
+    a->could_shorten |= BIT(i);
+    if (!fires)
+        return;
+    a->shortens |= BIT(i);
+    a->limit = most < a->limit ? most : a->limit;
+}
+
 /* What the moment and the stream have to say; delays and holds never happen in signal handlers. */
 static bool fault_is_possible(uint16_t point, uint16_t i, struct arrival *a) {
     const struct board_fault *f = &process->board->fault[i];
-    if (f->action == FAULT_SHORT)
-        return a->length > f->bytes;
     if (f->action == FAULT_SEVER)
         return severs_now(i, a);
     if ((f->action != FAULT_DELAY && f->action != FAULT_HOLD) || !unwind_in_signal_handler())
@@ -230,12 +239,17 @@ static void choose_faults(uint16_t point, struct arrival *a) {
         const struct board_fault *f = &b->fault[i];
         if (!(at_point[point].faults & BIT(i)) || (f->rank >= 0 && f->rank != process->rank))
             continue;
-        uint32_t n = atomic_fetch_add(&fault_arrivals[i], 1) + 1;
         atomic_fetch_add_explicit(&b->fault_count[i].arrivals, 1, memory_order_relaxed);
-        if (!fault_fires(f, n) || !fault_is_possible(point, i, a))
-            continue;
-        sign_fault(i, n);
-        a->faults |= BIT(i);
+        if (f->action == FAULT_SHORT && a->length <= f->bytes)
+            continue; /* none of the calls that it counts */
+        uint32_t n = atomic_fetch_add(&fault_arrivals[i], 1) + 1;
+        bool fires = fault_fires(f, n);
+        if (f->action == FAULT_SHORT) {
+            shorten(i, fires, a);
+        } else if (fires && fault_is_possible(point, i, a)) {
+            sign_fault(i, n);
+            a->faults |= BIT(i);
+        }
     }
 }
 
@@ -541,8 +555,7 @@ static void carry_out(uint16_t i, struct arrival *a) {
         kill(getpid(), SIGSTOP);
         break;
     case FAULT_SHORT:
-        a->limit = f->bytes < a->limit ? f->bytes : a->limit;
-        break;
+        break; /* it has kept back what it was to keep back */
     case FAULT_SEVER:
         a->severs = true;
         break;
@@ -611,13 +624,31 @@ void engine_arrive(struct arrival *a) {
     }
 }
 
+/* In the call, not before it. */
+static void fires_late(uint16_t i, struct arrival *a) {
+    sign_fault(i, atomic_load(&fault_arrivals[i]));
+    carry_out(i, a);
+}
+
+/* A call that had no more to move is none of those that the fault counts: the next one is. */
+static void has_shortened(uint16_t i, uint64_t bytes, struct arrival *a) {
+    uint32_t most = process->board->fault[i].bytes;
+    if (a->shortens & BIT(i) && bytes == most)
+        fires_late(i, a);
+    else if (bytes <= most)
+        atomic_fetch_sub(&fault_arrivals[i], 1);
+}
+
 void engine_passed(struct arrival *a, uint64_t bytes) {
-    a->position += bytes; /* past the place only where a message arrives whole */
-    if (a->severing == BOARD_NONE || a->position < process->board->fault[a->severing].bytes)
-        return;
+    const struct board_fault *f = process->board->fault;
     int saved = errno;
-    sign_fault(a->severing, atomic_load(&fault_arrivals[a->severing]));
-    carry_out(a->severing, a);
+    a->position += bytes; /* past the place only where a message arrives whole */
+    for (uint16_t i = 0; a->could_shorten && i < process->board->n_faults; i++)
+        if (a->could_shorten & BIT(i))
+            has_shortened(i, bytes, a);
+    if (bytes && a->severing != BOARD_NONE && a->position >= f[a->severing].bytes)
+        fires_late(a->severing, a);
+    a->could_shorten = 0;
     a->severing = BOARD_NONE;
     errno = saved;
 }

@@ -51,6 +51,7 @@ struct arrival {
     uint16_t claim, crowd_claim;
     uint16_t severing; /* the fault that cuts this stream further on, or BOARD_NONE */
     uint64_t faults;
+    uint64_t could_shorten, shortens; /* faults that count this call, and those that limit it */
 };
 
 /* Index of a hook that the plan uses, or BOARD_NONE: one relaxed load, the whole cost of a hook
@@ -72,7 +73,8 @@ bool engine_wants_return(uint16_t hook);
 void engine_arrive(struct arrival *a);
 /* The deferred rest of an arrival whose must_wait is set; blocks. */
 void engine_wait(struct arrival *a);
-/* A stream's call has moved so many bytes; sets a->severs when the connection is to be cut here. */
+/* A stream's call has moved so many bytes, or none; sets a->severs when the connection is to be cut
+ * here. */
 void engine_passed(struct arrival *a, uint64_t bytes);
 
 /* The thread has left the call without coming back from it: it was cancelled in it. */

@@ -162,7 +162,7 @@ static void place_in_stream(const struct conn_call *c, struct arrival *a) {
     a->position = !goes_on                     ? UINT64_MAX
                   : direction == SEVERED_READS ? atomic_load(&c->at->received)
                                                : atomic_load(&c->at->sent);
-    a->length = goes_on && !messages ? c->bytes : 0;
+    a->length = goes_on && !messages && !(c->flags & MSG_PEEK) ? c->bytes : 0;
 }
 
 static struct arrival arrival_at(const struct conn_call *c, uint16_t hook, enum side side) {
@@ -277,8 +277,8 @@ static bool moves(struct conn_call *c, enum hook_id id, size_t *n, ssize_t *resu
 
 /* `n`: what might be moved. A call that only looks at what there is moves nothing. */
 static ssize_t moved(struct conn_call *c, size_t n, ssize_t result) {
-    if (c->at && result > 0 && !(c->flags & MSG_PEEK)) {
-        uint64_t bytes = (size_t)result < n ? (size_t)result : n;
+    if (c->at && !(c->flags & MSG_PEEK)) {
+        uint64_t most = result > 0 ? (uint64_t)result : 0, bytes = most < n ? most : n;
         uint32_t direction = direction_of(c->a.hook);
         if (atomic_load(&c->at->number) == c->number)
             atomic_fetch_add(direction == SEVERED_READS ? &c->at->received : &c->at->sent, bytes);

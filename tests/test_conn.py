@@ -107,6 +107,18 @@ def test_each_connection_is_a_new_one_whoever_had_its_number_before(lab, closes)
     assert lines(r) == ["odd 0"] and [f["fired"] for f in r.faults] == [16000], (lines(r), r.faults)
 
 
+SHORT = """int main(void) { char b[9], s[80]; pair(); long n[6]; write(v[0], "abcdef", 6);
+    n[0] = recv(v[1], b, 3, 0); n[1] = recv(v[1], b, 9, MSG_PEEK); n[2] = recv(v[1], b, 3, 0); n[3] = recv(v[1], b, 9, MSG_DONTWAIT);
+    write(v[0], "gh", 2); n[4] = recv(v[1], b, 9, 0); write(v[0], "ijklm", 5); n[5] = recv(v[1], b, 9, 0);
+    snprintf(s, sizeof s, "%ld %ld %ld %ld %ld %ld", n[0], n[1], n[2], n[3], n[4], n[5]); say(s); return 0; }"""
+
+
+@pytest.mark.parametrize("which, fired", [("nth: 1", 1), ("nth: 2", 0), ("every: 1", 1)])
+def test_a_call_is_short_only_when_something_was_kept_back(lab, which, fired):
+    r = lab.run(plan_of({"r": "hook: conn.read"}, "  - {at: r, do: short, bytes: 3, %s}\n" % which), HEAD + SHORT)
+    assert lines(r) == ["3 3 3 -1 2 %d" % (3 if fired else 5)] and r.faults[-1]["fired"] == fired, (lines(r), r.faults)
+
+
 MESSAGES = """
 static long moves(long n) { return n < 0 ? -errno : n; }
 int main(void) { char b[9] = "", s[80]; signal(SIGPIPE, SIG_IGN); if (socketpair(AF_UNIX, %s, 0, v)) return 9;

@@ -71,6 +71,26 @@ def test_nth_ends_when_it_can_come_no_further(lab):
     assert r.verdict == "other-finding" and "the last 3 the fault did not fire" in r.row["sweep"]["note"], r.row
 
 
+SOCKETS = """#include <sys/socket.h>
+int main(void) { int v[2]; char b[9]; signal(SIGPIPE, SIG_IGN); if (socketpair(AF_UNIX, SOCK_STREAM, 0, v)) return 1;
+    write(v[0], "ab", 2); read(v[1], b, 2); write(v[0], "cde", 3); read(v[1], b, 3); return 0; }"""
+
+
+@pytest.mark.parametrize("fault, fired, last", [
+    ("sever, byte: 1..", ["byte 1", "byte 2", "byte 3", "byte 4", "byte 5"], "byte 6"), ("sever, byte: 1.. by 2", ["byte 1", "byte 3", "byte 5"], "byte 7"),
+    ("sever, byte: 1.. by 9", ["byte 1"], "byte 10"), ("short, bytes: 2, nth: 1..", ["nth 1"], "nth 2"), ("short, bytes: 1, nth: 1..", ["nth 1", "nth 2"], "nth 3")])
+def test_byte_goes_through_the_stream_and_nth_through_the_calls_that_can_be_short(lab, fault, fired, last):
+    """The calls of which nothing can be kept back, such as those for a header, end no sweep."""
+    r = lab.run("plan: p\npoints: {w: {hook: conn.write}}\nfaults: [{at: w, do: %s}]\n" % fault, SOCKETS)
+    assert elements(r) == [(name, True, "clean") for name in fired] + [(last, False, "not-exercised")], r
+    assert r.verdict == "clean" and r.row["sweep"]["kind"] == fault.split(": ")[-2].split(", ")[-1], r.row
+
+
+def test_a_byte_that_never_comes_is_not_exercised(lab):
+    r = lab.run("plan: p\npoints: {w: {hook: conn.write, type: pipe}}\nfaults: [{at: w, do: sever, byte: 1..}]\n", SOCKETS)
+    assert elements(r) == [("byte 1", False, "not-exercised")] and r.rc == 125, r
+
+
 def test_one_element_can_be_collected_by_itself(lab):
     r = lab.run(OVER % "a, b", SECOND_CRASHES, arguments=["--keep"])
     trial = r.json["trials"][1]
