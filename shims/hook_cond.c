@@ -7,7 +7,6 @@
 #include "original.h"
 #include "process.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
@@ -37,34 +36,16 @@ int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const
 static __thread bool looking;
 static void find_originals(void);
 
-#define ORIGINAL_OF(name, version, what, parameters, arguments)                                    \
-    static int name##_first parameters;                                                            \
-    static int(*name##_original) parameters = name##_first;                                        \
-    static int name##_first parameters {                                                           \
-        if (looking)                                                                               \
-            return 0;                                                                              \
-        find_originals();                                                                          \
-        return name##_original == name##_first ? ENOSYS : name##_original arguments;               \
-    }
-WAITING(ORIGINAL_OF)
-TELLING(ORIGINAL_OF)
+#define LOOKED_FOR(name, version, what, parameters, arguments)                                     \
+    ORIGINAL_LOOKED_FOR(name, parameters, arguments)
+WAITING(LOOKED_FOR)
+TELLING(LOOKED_FOR)
 
 static void find_originals(void) {
-#define ONE(name, version, ...) {#name, version, (void **)&name##_original, NULL},
-    struct {
-        const char *name, *version;
-        void **original, *found;
-    } all[] = {WAITING(ONE) TELLING(ONE)};
+#define ONE(name, version, ...) ORIGINAL_ENTRY(name, version),
+    struct original all[] = {WAITING(ONE) TELLING(ONE)};
     looking = true;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (all[i].version)
-            all[i].found = dlvsym(RTLD_NEXT, all[i].name, all[i].version);
-        if (!all[i].found)
-            all[i].found = original_find(all[i].name, NULL);
-    }
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].found)
-            __atomic_store_n(all[i].original, all[i].found, __ATOMIC_RELEASE);
+    original_find_all(all, sizeof all / sizeof *all);
     looking = false;
 }
 

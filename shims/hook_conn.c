@@ -87,25 +87,16 @@ static int (*close_original)(int);
 
 /* All at once, by the constructor, or by the first call before it. */
 static void find_originals(void) {
-#define ONE(name)           {#name, (void **)&name##_original},
-#define FIND_ONE(name, ...) ONE(name)
-    struct {
-        const char *name;
-        void **original;
-    } all[] = {READING(FIND_ONE) WRITING(FIND_ONE) POLLING(FIND_ONE) ONE(readv) ONE(writev)
-                   ONE(recvmsg) ONE(sendmsg) ONE(socket) ONE(socketpair) ONE(connect) ONE(accept)
-                       ONE(accept4) ONE(shutdown) ONE(close)};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!__atomic_load_n(all[i].original, __ATOMIC_RELAXED))
-            __atomic_store_n(all[i].original, original_find(all[i].name, NULL), __ATOMIC_RELEASE);
+#define ONE(name, ...) ORIGINAL_ENTRY(name, NULL),
+    struct original all[] = {READING(ONE) WRITING(ONE) POLLING(ONE) ONE(readv) ONE(writev)
+                                 ONE(recvmsg) ONE(sendmsg) ONE(socket) ONE(socketpair) ONE(connect)
+                                     ONE(accept) ONE(accept4) ONE(shutdown) ONE(close)};
+    original_find_all(all, sizeof all / sizeof *all);
 }
 
 __attribute__((constructor)) static void constructor(void) {
     find_originals();
 }
-
-#define ORIGINAL_OF(name)                                                                          \
-    (__builtin_expect(!name##_original, 0) ? (find_originals(), name##_original) : name##_original)
 
 /* ---- one call at a connection ---- */
 

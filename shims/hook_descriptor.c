@@ -34,24 +34,16 @@ static void (*closefrom_original)(int);
 
 /* All at once, by the constructor, or by the first call before it. */
 static void find_originals(void) {
-#define ONE(name)                                                                                  \
-    { #name, (void **)&name##_original }
-    struct {
-        const char *name;
-        void **original;
-    } all[] = {ONE(bind), ONE(listen), ONE(pipe),  ONE(pipe2),   ONE(eventfd),     ONE(dup),
-               ONE(dup2), ONE(dup3),   ONE(fcntl), ONE(fcntl64), ONE(close_range), ONE(closefrom)};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!__atomic_load_n(all[i].original, __ATOMIC_RELAXED))
-            __atomic_store_n(all[i].original, original_find(all[i].name, NULL), __ATOMIC_RELEASE);
+#define ONE(name) ORIGINAL_ENTRY(name, NULL)
+    struct original all[] = {ONE(bind),    ONE(listen),  ONE(pipe),        ONE(pipe2),
+                             ONE(eventfd), ONE(dup),     ONE(dup2),        ONE(dup3),
+                             ONE(fcntl),   ONE(fcntl64), ONE(close_range), ONE(closefrom)};
+    original_find_all(all, sizeof all / sizeof *all);
 }
 
 __attribute__((constructor)) static void constructor(void) {
     find_originals();
 }
-
-#define ORIGINAL_OF(name)                                                                          \
-    (__builtin_expect(!name##_original, 0) ? (find_originals(), name##_original) : name##_original)
 
 static bool watched(void) {
     return descriptors_watched() && engine_takes_part();

@@ -155,41 +155,21 @@ static int destroyed(void *lock, enum lock_kind kind, int result) {
 static __thread bool looking;
 static void find_originals(void);
 
-/* Called before the originals are known. */
-#define ORIGINAL_OF(name, parameters, arguments)                                                   \
-    static int name##_first parameters;                                                            \
-    static int(*name##_original) parameters = name##_first;                                        \
-    static int name##_first parameters {                                                           \
-        if (looking)                                                                               \
-            return 0;                                                                              \
-        find_originals();                                                                          \
-        return name##_original == name##_first ? ENOSYS : name##_original arguments;               \
-    }
-
 #define ACQUIRING_ORIGINAL(name, kind, waiting, parameters, arguments)                             \
-    ORIGINAL_OF(name, parameters, arguments)
-#define OTHER_ORIGINAL(name, kind, parameters, arguments) ORIGINAL_OF(name, parameters, arguments)
+    ORIGINAL_LOOKED_FOR(name, parameters, arguments)
+#define OTHER_ORIGINAL(name, kind, parameters, arguments)                                          \
+    ORIGINAL_LOOKED_FOR(name, parameters, arguments)
 ACQUIRING(ACQUIRING_ORIGINAL)
 RELEASING(OTHER_ORIGINAL)
 DESTROYING(OTHER_ORIGINAL)
 BEGINNING(OTHER_ORIGINAL)
 
-/* All of them are looked up before the first is used: a lock that was let through undone must not
- * meet a real unlock. */
+/* All of them together: a lock that was let through undone must not meet a real unlock. */
 static void find_originals(void) {
-#define ONE(name)                {#name, (void **)&name##_original, NULL},
-#define ACQUIRING_ONE(name, ...) ONE(name)
-    struct {
-        const char *name;
-        void **original, *found;
-    } all[] = {ACQUIRING(ACQUIRING_ONE) RELEASING(ACQUIRING_ONE) DESTROYING(ACQUIRING_ONE)
-                   BEGINNING(ACQUIRING_ONE)};
+#define ONE(name, ...) ORIGINAL_ENTRY(name, NULL),
+    struct original all[] = {ACQUIRING(ONE) RELEASING(ONE) DESTROYING(ONE) BEGINNING(ONE)};
     looking = true;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        all[i].found = original_find(all[i].name, NULL);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].found)
-            __atomic_store_n(all[i].original, all[i].found, __ATOMIC_RELEASE);
+    original_find_all(all, sizeof all / sizeof *all);
     looking = false;
 }
 

@@ -108,22 +108,21 @@ static void *helper(void *data) {
     return NULL;
 }
 
+ORIGINAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
+
 /* False: no thread could be had; the callback then runs at once, unheld, and the trial is an error.
  */
 static bool deliver_on_helper(struct fence *f) {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-            uintptr_t)original_find("pthread_create", NULL);
-    if (!create || pthread_attr_init(&attributes))
+    if (!get_pthread_create() || pthread_attr_init(&attributes))
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, HELPER_STACK);
     sigfillset(&all); /* the program's handlers run on its own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = create(&thread, &attributes, helper, f);
+    int failed = pthread_create_original(&thread, &attributes, helper, f);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (failed)

@@ -159,12 +159,10 @@ static void joined(void *data) {
 int pthread_clockjoin_np(pthread_t, void **, clockid_t, const struct timespec *);
 
 #define DEFINE_JOINING(name, how, parameters, arguments)                                           \
-    static int(*name##_original) parameters;                                                       \
+    ORIGINAL_WITH(int, name, parameters)                                                           \
     EXPORTED int name parameters {                                                                 \
-        if (!name##_original)                                                                      \
-            name##_original = (int(*) parameters)(uintptr_t)original_find(#name, NULL);            \
         if (!lock_interest() && engine_hook(HOOK_THREAD_JOIN) == BOARD_NONE)                       \
-            return name##_original arguments;                                                      \
+            return get_##name() arguments;                                                         \
         struct joining j = {                                                                       \
             .call = {.object = (const void *)t, .kind = LOCK_JOIN, .waiting = how},                \
             .caller = __builtin_return_address(0),                                                 \
@@ -172,7 +170,7 @@ int pthread_clockjoin_np(pthread_t, void **, clockid_t, const struct timespec *)
         int failed;                                                                                \
         joins(&j);                                                                                 \
         pthread_cleanup_push(joined, &j);                                                          \
-        failed = name##_original arguments;                                                        \
+        failed = get_##name() arguments;                                                           \
         pthread_cleanup_pop(1);                                                                    \
         return failed;                                                                             \
     }

@@ -2,7 +2,6 @@
 #include "original.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Used by arch/x86_64/vfork.S. */
@@ -18,6 +17,18 @@ void *original_find(const char *name, const char *library) {
     found = dlsym(handle, name);
     dlclose(handle); /* whoever loaded it keeps it: it is calling us */
     return found;
+}
+
+void original_find_all(struct original *all, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].version)
+            all[i].found = dlvsym(RTLD_NEXT, all[i].name, all[i].version);
+        if (!all[i].found)
+            all[i].found = original_find(all[i].name, NULL);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (all[i].found)
+            __atomic_store_n(all[i].pointer, all[i].found, __ATOMIC_RELEASE);
 }
 
 void original_start(void) {
