@@ -256,4 +256,33 @@ WRONG = [
     Wrong("events are cut like bytes", CONN, [
         ("type == CONNECTION_PIPE;\n    bool goes_on", "type == CONNECTION_PIPE || type == CONNECTION_EVENTFD;\n    bool goes_on")],
         f"{CONNECTIONS}::test_events_are_no_stream"),
+    Wrong("a bracket is over when the call that opened it returns", ENGINE, [
+        ("t->inside[i].sp = a->extent ? 0 : a->sp;", "t->inside[i].sp = a->sp;"), ("t->inside[i].extent = a->extent;", "t->inside[i].extent = NULL;")],
+        f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
+    Wrong("nth within a bracket goes on counting in the next one", ENGINE, [("t->inside[i].entry++;", "t->inside[i].entry += !a->extent;")],
+        f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
+    Wrong("a teardown that another thread closes goes on for who opened it", MATCH, [
+        ("return atomic_load(t->inside[point].extent) == t->inside[point].generation;", "return true;")],
+        f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
+    Wrong("an object is compared with all that the other point ever saw", MATCH, [
+        ("return last && a->object && (last == a->object) != p->object_differs;",
+         "return last && a->object && (object_seen[p->object_of] >> (a->object & 63) & 1) != p->object_differs;"),
+        ("void match_saw_object(uint16_t point, uint64_t object) {",
+         "void match_saw_object(uint16_t point, uint64_t object) {\n    object_seen[point] |= (uint64_t)1 << (object & 63);"),
+        ("static _Atomic uint64_t last_object[BOARD_MAX_POINTS];", "static _Atomic uint64_t last_object[BOARD_MAX_POINTS], object_seen[BOARD_MAX_POINTS];")],
+        f"{CONNECTIONS}::test_an_object_is_compared_with_the_last_one_wherever_that_point_stands_in_the_plan"),
+    Wrong("an object is compared in the order of the file", ENGINE, [("if (comparisons_of(b, i) == comparisons)", "if (comparisons == 0 && comparisons_of(b, i) < 64)")],
+        f"{CONNECTIONS}::test_an_object_is_compared_with_the_last_one_wherever_that_point_stands_in_the_plan"),
+    Wrong("a stream is cut a byte late", ENGINE, [("a->limit = at - a->position;", "a->limit = at - a->position + 1;")],
+        f"{CONNECTIONS}::test_a_stream_is_cut_at_a_byte_whoever_writes"),
+    Wrong("a call is short although nothing was kept back", ENGINE, [("a->shortens & BIT(i) && bytes == most", "a->shortens & BIT(i)")],
+        f"{CONNECTIONS}::test_a_call_is_short_only_when_something_was_kept_back"),
+    Wrong("calls that had no more to move count as arrivals of a short fault", ENGINE, [("atomic_fetch_sub(&fault_arrivals[i], 1);", "(void)0;")],
+          f"{CONNECTIONS}::test_a_call_is_short_only_when_something_was_kept_back"),
+    Wrong("a message is cut in two", CONN, [("if (c->a.limit < *n && !has_messages(c->at))", "if (c->a.limit < *n)")],
+        f"{CONNECTIONS}::test_messages_are_never_cut_in_two"),
+    Wrong("numbers that close_range gives back are forgotten when somebody else has them", "shims/hook_descriptor.c", [
+        ("will_close(from, to);\n    return close_range_original(from, to, flags);",
+         "(void)0;\n    int result = close_range_original(from, to, flags);\n    will_close(from, to);\n    return result;")],
+        f"{CONNECTIONS}::test_each_connection_is_a_new_one_whoever_had_its_number_before"),
 ]
