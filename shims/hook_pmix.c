@@ -81,11 +81,13 @@ static void deliver(struct fence *f) {
         frames_healed(&f->watch, (const void *)(uintptr_t)f->callback);
         a->dropped = true;
     }
+    void *data = f->data;
+    f->data = NULL; /* who owns it may lose it in the callback, and a leak must stay one */
     for (unsigned i = 0; !a->dropped && i < a->times; i++) {
         bool looking = process->board->detectors & DETECT_FRAMES;
         if (looking)
             frames_before(&f->watch, &evidence);
-        f->callback(f->status, f->data);
+        f->callback(f->status, data);
         if (looking)
             frames_after(&f->watch, &evidence, (const void *)(uintptr_t)f->callback);
     }
@@ -108,21 +110,23 @@ static void *helper(void *data) {
     return NULL;
 }
 
-ORIGINAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
-
 /* False: no thread could be had; the callback then runs at once, unheld, and the trial is an error.
  */
 static bool deliver_on_helper(struct fence *f) {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
-    if (!get_pthread_create() || pthread_attr_init(&attributes))
+    if (pthread_attr_init(&attributes))
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, HELPER_STACK);
     sigfillset(&all); /* the program's handlers run on its own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create_original(&thread, &attributes, helper, f);
+    /* By the name that the program would use, so that a sanitizer hears of the thread, which is to
+     * run code that it instrumented. */
+    thread_self.makes_own++;
+    int failed = pthread_create(&thread, &attributes, helper, f);
+    thread_self.makes_own--;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (failed)

@@ -98,7 +98,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*r
 EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                             void *(*routine)(void *), void *argument) {
     process_start();
-    if (!process_armed())
+    if (!process_armed() || thread_self.makes_own)
         return get_pthread_create()(thread, attributes, routine, argument);
     const void *caller = __builtin_return_address(0);
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);

@@ -18,6 +18,7 @@ struct thread {
     struct board_ring *ring;
     struct board_thread *locks; /* its entry of the lock table, NULL: none; void unless: */
     uint32_t locks_pid;         /* ... it is the process's */
+    uint32_t makes_own;         /* > 0: it creates a thread of ours, which is nobody's arrival */
     uint32_t in_locks;          /* > 0: inside the lock table, re-entry is not tracked */
     struct {
         uintptr_t sp;                   /* 0: outside, or: */

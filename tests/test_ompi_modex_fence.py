@@ -124,3 +124,43 @@ def test_heal_without_its_detector_is_refused(holdpoint, tmp_path):
     file.write_text(PLAN.read_text().replace("detect: [frames]", "heal: true"))
     r = holdpoint.call("plan", "check", file)
     assert r.rc == 129 and "add `detect: [frames]`" in r.stderr, r.stderr
+
+
+# ---- the client component ----
+
+def client(holdpoint, plan, variant, *arguments):
+    return holdpoint.run("ompi-modex-fence", "--workload", "client", "--plan", plan, "--variant", variant, *arguments, timeout=900)
+
+
+def test_client_the_callback_of_the_faulty_one_stores_into_its_dead_frame(holdpoint):
+    for variant, role in (("faulty", "callback"), ("faulty-asan", "use")):
+        r = client(holdpoint, "client-late", variant)
+        assert r.rc == 0 and r.row["signatures"] == [BUG], r
+        shown = stacks(r.findings[0])
+        assert "run" in shown["dead-frame"][0] and shown[role][0].startswith("fence_over"), shown
+
+
+@pytest.mark.parametrize("plan, arm", [("callback-frees", "client_free_in_callback"), ("error-path-frees", "client_free_in_init")])
+def test_client_each_arm_of_the_handoff_is_shown_taken(holdpoint, plan, arm):
+    for variant in ("fixed", "fixed-asan", "fixed-tsan"):
+        r = client(holdpoint, plan, variant)
+        assert r.rc == 0 and r.verdict == "clean" and r.steps["reach frees"] == "done", r
+    assert arm in (SCENARIO / "plans" / f"{plan}.yaml").read_text()
+
+
+def test_client_what_frees_on_one_arm_only_leaks_and_the_shim_does_not_hide_it(holdpoint):
+    r = client(holdpoint, "nobody-frees", "half-fixed-asan")
+    assert r.rc == 0 and r.kinds == ["leak"] and stacks(r.findings[0])["alloc"][1].startswith("run"), r.findings
+
+
+def test_client_a_callback_that_wins_is_not_flagged(holdpoint):
+    r = client(holdpoint, "callback-first", "faulty")
+    assert r.rc == 0 and r.verdict == "clean" and r.findings == [] and set(r.steps.values()) == {"done"}, r
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("plan", ["client-late", "callback-first", "callback-frees", "error-path-frees", "nobody-frees"])
+@pytest.mark.parametrize("ranks, trials", [(2, 20), (32, 3)])
+def test_client_twenty_of_twenty(holdpoint, plan, ranks, trials):
+    r = holdpoint.run("ompi-modex-fence", "--workload", "client", "--plan", plan, "--ranks", ranks, "--trials", trials, timeout=1800)
+    assert r.rc == 0 and all(row["exercised"] == trials for row in r.json["verdicts"]), r
