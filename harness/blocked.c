@@ -193,8 +193,10 @@ static int32_t rank_of(const struct query *q, const struct board_step *step) {
     return q->b->n_ranks == 1 ? 0 : -1;
 }
 
-/* Every thread of the process is held, or is kept by a held one. */
-static bool all_of_process(const struct query *q, uint16_t slot, struct board_blocked *found) {
+typedef bool about_thread(const struct query *, board_party, void *data);
+
+/* Is it so of every thread that the process has now? */
+static bool every_thread(const struct query *q, uint16_t slot, about_thread *is_so, void *data) {
     const struct board_slot *s = &board_slots(q->b)[slot];
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/task", atomic_load(&s->pid));
@@ -203,11 +205,16 @@ static bool all_of_process(const struct query *q, uint16_t slot, struct board_bl
     for (struct dirent *e; all && (e = readdir(d)) != NULL;) {
         uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
         board_party party = board_party_make(slot, (uint16_t)atomic_load(&s->incarnation), tid);
-        all = !tid || held_at(q, party) != BOARD_NONE || follow(q, party, 0, found);
+        all = !tid || is_so(q, party, data);
     }
     if (d)
         closedir(d);
     return all;
+}
+
+/* It is held, or is kept by a held one: that is *data, a struct board_blocked. */
+static bool is_kept(const struct query *q, board_party party, void *data) {
+    return held_at(q, party) != BOARD_NONE || follow(q, party, 0, data);
 }
 
 static bool all_of_rank(const struct query *q, int32_t rank, struct board_blocked *found) {
@@ -218,7 +225,7 @@ static bool all_of_rank(const struct query *q, int32_t rank, struct board_blocke
         if (s->rank == rank && (state == SLOT_STARTED || state == SLOT_EXECING))
             all = false; /* its program is still to come */
         else if (s->rank == rank && state == SLOT_ALIVE)
-            all = all_of_process(q, (uint16_t)i, found);
+            all = every_thread(q, (uint16_t)i, is_kept, found);
     }
     return all && found->owner;
 }
@@ -289,21 +296,10 @@ static bool is_stuck(const struct query *q, const struct board_thread *t) {
     return t->wait.kind == LOCK_SPIN || (!t->wait.timed && is_asleep(q->b, party));
 }
 
-static bool all_stuck(const struct query *q, uint16_t slot) {
-    const struct board_slot *s = &board_slots(q->b)[slot];
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/task", atomic_load(&s->pid));
-    DIR *d = opendir(path);
-    bool all = d != NULL;
-    for (struct dirent *e; all && (e = readdir(d)) != NULL;) {
-        uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
-        const struct board_thread *t =
-            thread_of(q->b, board_party_make(slot, (uint16_t)atomic_load(&s->incarnation), tid));
-        all = !tid || (t && is_stuck(q, t));
-    }
-    if (d)
-        closedir(d);
-    return all;
+static bool is_stuck_too(const struct query *q, board_party party, void *unused) {
+    const struct board_thread *t = thread_of(q->b, party);
+    (void)unused;
+    return t && is_stuck(q, t);
 }
 
 static bool is_lock(uint32_t kind) {
@@ -323,7 +319,7 @@ static bool find_standstill(const struct query *q, struct blocked_cycle *c) {
             continue;
         for (uint32_t k = 0; k < q->b->n_threads; k++) {
             if (!stands_in_the_way(&all[k], &wait, waiter) || all[k].wait.kind != LOCK_CONDITION ||
-                !all_stuck(q, board_party_slot(waiter)))
+                !every_thread(q, board_party_slot(waiter), is_stuck_too, NULL))
                 continue;
             *c =
                 (struct blocked_cycle){.n = 2,
