@@ -228,7 +228,7 @@ static void run_found(struct run *run, const struct verdict_row *head, const str
 static void run_row(struct run *run, const struct scenario_variant *v,
                     const struct scenario_plan *p, const struct scenario_workload *w, int ranks) {
     const bool own_prefix = !v->name && is_prefix(run->s);
-    struct preferred before = own_prefix ? prefer(run->o->component) : (struct preferred){NULL};
+    struct preferred before = own_prefix ? prefer(run->o->component) : (struct preferred){0};
     enum launcher launcher = run->o->launcher_given ? run->o->launcher : w->launcher;
     AUTO_TEXT again = again_line(run, v, p, w, ranks);
     struct component c;
