@@ -142,5 +142,5 @@ void component_clear(struct component *c) {
     free(c->missing);
     free(c->name);
     free(c->file);
-    *c = (struct component){NULL};
+    *c = (struct component){0};
 }
