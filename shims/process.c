@@ -9,6 +9,7 @@
 #include "events.h"
 #include "fault_signals.h"
 #include "heap_calls.h"
+#include "join.h"
 #include "loader.h"
 #include "lock_table.h"
 #include "objects.h"
@@ -18,12 +19,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static struct process unarmed;
@@ -56,21 +55,6 @@ static void at_exit(int status, void *unused) {
     process_record_exit(status);
 }
 
-static struct board *map_board(const char *path) {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct stat st;
-    struct board *b = NULL;
-    if (fd < 0)
-        return NULL;
-    if (!fstat(fd, &st)) {
-        b = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (b == MAP_FAILED || board_problem(b, (size_t)st.st_size))
-            b = NULL;
-    }
-    close(fd);
-    return b;
-}
-
 static bool program_matches(const char *glob) {
     char path[256];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -88,27 +72,12 @@ static bool follows(const struct board *b) {
 
 /* The slot that holdpoint-rank took for this very process, or a new one for a follower; -1: not a
  * rank. */
-static int find_slot(const struct board *b, int32_t rank) {
+static int find_slot(struct board *b, int32_t rank) {
     const char *given = getenv(BOARD_ENV_SLOT);
-    struct board_slot *all = board_slots(b);
     unsigned long own = given ? strtoul(given, NULL, 10) : b->n_slots;
-    if (own < b->n_slots && atomic_load(&all[own].pid) == (uint32_t)getpid())
+    if (own < b->n_slots && atomic_load(&board_slots(b)[own].pid) == (uint32_t)getpid())
         return (int)own;
-    if (!follows(b))
-        return -1;
-    for (uint32_t i = b->n_ranks; i < b->n_slots; i++) {
-        uint32_t free_slot = SLOT_FREE;
-        if (!atomic_compare_exchange_strong(&all[i].state, &free_slot, SLOT_STARTED))
-            continue;
-        all[i].rank = rank;
-        all[i].node = b->node;
-        all[i].is_follower = 1;
-        atomic_store(&all[i].pid, (uint32_t)getpid());
-        atomic_store(&all[i].started_ns, steps_now());
-        return (int)i;
-    }
-    atomic_fetch_or(&((struct board *)(uintptr_t)b)->table_full, TABLE_SLOTS);
-    return -1;
+    return follows(b) ? join_spare_slot(b, rank, true) : -1;
 }
 
 static void new_object(struct object *o) {
@@ -198,7 +167,8 @@ void process_start(void) {
     started = true;
     int saved = errno;
     const char *path = getenv(BOARD_ENV_PATH), *rank_text = getenv(BOARD_ENV_RANK);
-    struct board *b = path ? map_board(path) : NULL;
+    const char *problem; /* holdpoint-rank has said it, or the runner will */
+    struct board *b = path ? join_board(path, &problem) : NULL;
     original_start();
     if (b && rank_text) {
         long page = sysconf(_SC_PAGESIZE);
