@@ -266,9 +266,18 @@ static bool read_for_item(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return true;
 }
 
+/* One name, or a list of some: none at all would be taken for all of them. */
+static bool read_some(struct yaml_tree *t, yaml_node_t *v, const char *what, tree_reader *read,
+                      void *into) {
+    if (v->type == YAML_SCALAR_NODE)
+        return read(t, v, into);
+    if (v->type == YAML_SEQUENCE_NODE && v->data.sequence.items.start == v->data.sequence.items.top)
+        return tree_complain(t, v, "%s names none: name some, or leave the key out for all", what);
+    return tree_list(t, v, what, read, into);
+}
+
 static bool read_for(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    return v->type == YAML_SCALAR_NODE ? read_for_item(t, v, into)
-                                       : tree_list(t, v, "for", read_for_item, into);
+    return read_some(t, v, "for", read_for_item, into);
 }
 
 static bool add_variable(struct yaml_tree *t, yaml_node_t *key, int rank, char *assignment,
@@ -341,19 +350,17 @@ static bool read_one_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const char *known[SCENARIO_MAX];
     for (int i = 0; i < s->n_workloads; i++)
         known[i] = s->workload[i].name;
-    if (p->n_workloads == SCENARIO_MAX)
-        return tree_complain(t, v, "at most %d workloads of a plan", SCENARIO_MAX);
-    char **name = &p->workload[p->n_workloads];
-    if (!tree_text(t, v, name))
+    const char *name = tree_scalar(t, v, "a workload");
+    if (!name || !is_one_of(t, v, "workload", name, known, (size_t)s->n_workloads))
         return false;
-    p->n_workloads++;
-    return is_one_of(t, v, "workload", *name, known, (size_t)s->n_workloads);
+    if (p->n_workloads == SCENARIO_MAX || (p->n_workloads > 0 && scenario_plan_takes(p, name)))
+        return tree_complain(t, v, "the workload '%s' stands twice", name);
+    p->workload[p->n_workloads++] = copy_text(name);
+    return true;
 }
 
-/* One, or a list of them. */
 static bool read_plan_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    return v->type == YAML_SEQUENCE_NODE ? tree_list(t, v, "workload", read_one_workload, into)
-                                         : read_one_workload(t, v, into);
+    return read_some(t, v, "workload", read_one_workload, into);
 }
 
 bool scenario_plan_takes(const struct scenario_plan *p, const char *workload) {
