@@ -16,8 +16,6 @@
 #include "row.h"
 #include "trial_file.h"
 
-enum { EXIT_USAGE = 129, EXIT_CANNOT_TELL = 125 };
-
 static const char help[] =
     "usage: holdpoint collect DIR [--out DIR]\n"
     "\n"

@@ -18,10 +18,9 @@
 #include <unistd.h>
 
 #include "allocate.h"
+#include "exit_status.h"
 #include "launch.h"
 #include "parts.h"
-
-enum { EXIT_LACKS = 125, EXIT_USAGE = 129 };
 
 static const char help[] =
     "usage: holdpoint doctor [--out DIR]\n"
@@ -255,5 +254,5 @@ int cmd_doctor(int argc, char **argv) {
     look_at_cores();
     look_at_python();
     fflush(stdout);
-    return all_needed_there ? 0 : EXIT_LACKS;
+    return all_needed_there ? 0 : EXIT_CANNOT_TELL;
 }

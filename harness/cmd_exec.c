@@ -56,7 +56,7 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
         complain(
             c, NULL, 0, 0,
             "your launch line starts ranks through `holdpoint rank`, but how many? add --ranks N");
-        return ROW_USAGE;
+        return EXIT_USAGE;
     }
     AUTO_TEXT line = again_line(argc, argv);
     struct known_list known = {0};
@@ -90,8 +90,8 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
     int status = row_run(&r, rs, c);
     char file[PATH_MAX];
     snprintf(file, sizeof file, "%s/results.json", r.out);
-    if (status != ROW_USAGE && !results_write(rs, file, c) && status == 0)
-        status = 125;
+    if (status != EXIT_USAGE && !results_write(rs, file, c) && status == 0)
+        status = EXIT_CANNOT_TELL;
     results_free(rs);
     return status;
 }
@@ -108,7 +108,7 @@ int cmd_exec(int argc, char **argv) {
         complain(&c, NULL, 0, 0, "which plan? give --plan FILE");
     if (read && !o.n_rest)
         complain(&c, NULL, 0, 0, "which command? give it after --");
-    int status = c.count ? ROW_USAGE : run(argc, argv, &o, &c);
+    int status = c.count ? EXIT_USAGE : run(argc, argv, &o, &c);
     complaints_print(&c);
     complaints_clear(&c);
     return status;

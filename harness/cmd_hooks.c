@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "exit_status.h"
 #include "hook_names.h"
 #include "program.h"
 #include "slots.h"
-
-enum { EXIT_CANNOT_TELL = 125, EXIT_USAGE = 129 };
 
 static const char help[] =
     "usage: holdpoint hooks [--all] [PROGRAM]\n"

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exit_status.h"
 #include "hook_names.h"
 #include "plan.h"
-
-enum { EXIT_USAGE = 129 };
 
 static const char help[] =
     "usage: holdpoint plan check FILE [--ranks N] [--program P]\n"

@@ -1,5 +1,6 @@
 /* `holdpoint rank COMMAND…`: becomes holdpoint-rank, which needs libc alone. */
 #include "commands.h"
+#include "exit_status.h"
 #include "parts.h"
 
 #include <errno.h>
@@ -22,12 +23,12 @@ int cmd_rank(int argc, char **argv) {
     if (!program) {
         fputs("holdpoint: holdpoint-rank is missing beside this program: build it with `make`\n",
               stderr);
-        return 125;
+        return EXIT_CANNOT_TELL;
     }
     argv[0] = program;
     signal(SIGXFSZ, SIG_DFL); /* ignored by us alone */
     execv(program, argv);
     fprintf(stderr, "holdpoint: cannot start %s: %s\n", program, strerror(errno));
     free(program);
-    return 125;
+    return EXIT_CANNOT_TELL;
 }

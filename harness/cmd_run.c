@@ -43,7 +43,8 @@ static void usage(FILE *to) {
 /* The worst so far: a usage error and an interruption first, then what cannot be told, then a
  * surprise. */
 static int worse(int a, int b) {
-    static const int order[] = {ROW_INTERRUPTED, ROW_USAGE, 1, 125, 0};
+    static const int order[] = {EXIT_INTERRUPTED, EXIT_USAGE, EXIT_NOT_AS_EXPECTED,
+                                EXIT_CANNOT_TELL, EXIT_AS_EXPECTED};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (a == order[i] || b == order[i])
             return order[i];
@@ -183,7 +184,7 @@ static uint64_t limit_of(const struct run *run, const struct scenario_workload *
 static void skip_row(struct run *run, const struct verdict_row *head, const char *missing) {
     results_skip(run->results, head, missing);
     printf("skip %s  %s  %s: missing %s\n", head->scenario, head->variant, head->plan, missing);
-    run->status = worse(run->status, run->side == NO_GATE ? 0 : 125);
+    run->status = worse(run->status, run->side == NO_GATE ? EXIT_AS_EXPECTED : EXIT_CANNOT_TELL);
     run->skipped++;
 }
 
@@ -275,7 +276,7 @@ static void each_row(struct run *run, const struct scenario_variant *v,
             continue;
         const int *ranks = run->o->ranks ? &run->o->ranks : p->n_ranks ? p->ranks : w->ranks;
         int n = run->o->ranks ? 1 : p->n_ranks ? p->n_ranks : w->n_ranks;
-        for (int k = 0; k < n && run->status != ROW_INTERRUPTED; k++)
+        for (int k = 0; k < n && run->status != EXIT_INTERRUPTED; k++)
             row(run, v, p, w, ranks[k]);
     }
 }
@@ -318,7 +319,7 @@ static void gate_row(struct run *run, const struct scenario_variant *v,
     run_row(run, baseline, p, w, ranks);
     run->side = NO_GATE;
     const json_t *row = json_array_get(rows, before);
-    if (!row || run->status == ROW_INTERRUPTED || run->status == ROW_USAGE)
+    if (!row || run->status == EXIT_INTERRUPTED || run->status == EXIT_USAGE)
         return;
     run->gate =
         gate_after(run->o->gate, (int)json_integer_value(json_object_get(row, "reproduced")),
@@ -376,7 +377,7 @@ static void complain_unknown(struct run *run, const char *what, const char *name
     const char *near = nearest_name(name, known, n);
     complain(run->c, run->s->file, 0, 0, "there is no %s `%s`%s%s%s", what, name,
              near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
-    run->status = ROW_USAGE;
+    run->status = EXIT_USAGE;
 }
 
 /* A misspelt --variant, --plan or --workload must not end as "nothing to do". */
@@ -403,9 +404,9 @@ static bool names_are_known(struct run *run) {
                  "the plan `%s` is expected to be reproduced on no variant, so --gate has no "
                  "baseline: add one to its `expect`",
                  o->plan);
-        run->status = ROW_USAGE;
+        run->status = EXIT_USAGE;
     }
-    return run->status != ROW_USAGE;
+    return run->status != EXIT_USAGE;
 }
 
 static void run_plans(struct run *run) {
@@ -421,7 +422,7 @@ static void run_plans(struct run *run) {
                 run_plan_on(run, &run->s->variant[i], &own);
         return;
     }
-    for (int i = 0; i < run->s->n_plans && run->status != ROW_INTERRUPTED; i++) {
+    for (int i = 0; i < run->s->n_plans && run->status != EXIT_INTERRUPTED; i++) {
         const struct scenario_plan *p = &run->s->plan[i];
         if (run->o->plan ? !strcmp(run->o->plan, p->name) : p->in_default)
             run_plan(run, p);
@@ -434,7 +435,7 @@ static bool run_read(struct run *run) {
     if (!known_read(run->known_file, &run->known, run->c) || !names_are_known(run))
         return false;
     run_plans(run);
-    if (run->rows > before || run->status == ROW_INTERRUPTED)
+    if (run->rows > before || run->status == EXIT_INTERRUPTED)
         return true;
     complain(run->c, run->s->file, 0, 0, "nothing to run: no workload fits these options");
     return false;
@@ -448,7 +449,7 @@ static void run_scenario(struct run *run, const char *name) {
     run->given = name;
     run->known_file = known;
     if (!s || !run_read(run))
-        run->status = ROW_USAGE;
+        run->status = EXIT_USAGE;
     known_free(&run->known);
     scenario_free(s);
 }
@@ -457,7 +458,7 @@ static void run_all(struct run *run) {
     size_t n;
     char **name = scenario_names(&n);
     for (size_t i = 0; i < n; i++) {
-        if (run->status != ROW_INTERRUPTED)
+        if (run->status != EXIT_INTERRUPTED)
             run_scenario(run, name[i]);
         free(name[i]);
     }
@@ -493,19 +494,19 @@ int cmd_run(int argc, char **argv) {
         check_gate(&o, &c);
     struct run run = {.o = &o, .out = o.out ? o.out : "reports/latest", .c = &c};
     if (c.count)
-        run.status = ROW_USAGE;
+        run.status = EXIT_USAGE;
     run.results = run.status ? NULL : results_new();
     if (run.results && o.all)
         run_all(&run);
-    for (int i = 0; run.results && i < o.n_rest && run.status != ROW_INTERRUPTED; i++)
+    for (int i = 0; run.results && i < o.n_rest && run.status != EXIT_INTERRUPTED; i++)
         run_scenario(&run, o.rest[i]);
     if (run.rows && run.skipped == run.rows) /* nothing ran, so nothing is as expected */
-        run.status = worse(run.status, 125);
+        run.status = worse(run.status, EXIT_CANNOT_TELL);
     if (run.results && json_array_size(json_object_get(results_json(run.results), "verdicts"))) {
         char file[PATH_MAX];
         snprintf(file, sizeof file, "%s/results.json", run.out);
         if (!make_folder(run.out, &c) || !results_write(run.results, file, &c))
-            run.status = worse(run.status, 125);
+            run.status = worse(run.status, EXIT_CANNOT_TELL);
         else
             printf("results: %s\n", file);
     }

@@ -98,7 +98,7 @@ struct verdict_row {
 };
 struct results *results_new(void);
 /* The verdict of n trials: the first in order of precedence that any of them has. Returns whether
- * as expected: 0 as expected, 1 not, 125 could not tell. */
+ * as expected, as an exit status. */
 int results_add(struct results *rs, const struct verdict_row *row, const struct trial_result *trial,
                 int n);
 /* A row that could not run because the machine lacks `missing` (named for people): reported as

@@ -1,5 +1,6 @@
 /* holdpoint: the command line. */
 #include "commands.h"
+#include "exit_status.h"
 #include "version.h"
 
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static const struct {
     {"rank", "start one rank (launchers use it)", cmd_rank},
     {"run", "run scenarios", cmd_run},
 };
-enum { N_COMMANDS = sizeof command / sizeof *command, USAGE = 129 };
+enum { N_COMMANDS = sizeof command / sizeof *command };
 
 static void usage(FILE *to) {
     fputs("usage: holdpoint COMMAND [ARGUMENTS]\n"
@@ -49,7 +50,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write that fails says where */
     if (argc < 2) {
         usage(stderr);
-        return USAGE;
+        return EXIT_USAGE;
     }
     if (!strcmp(argv[1], "--version")) {
         puts("holdpoint " HOLDPOINT_VERSION);
@@ -64,5 +65,5 @@ int main(int argc, char **argv) {
             return command[i].run(argc - 1, argv + 1);
     fprintf(stderr, "holdpoint: there is no command `%s`\n", argv[1]);
     usage(stderr);
-    return USAGE;
+    return EXIT_USAGE;
 }

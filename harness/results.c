@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 #include "allocate.h"
+#include "exit_status.h"
 #include "collect.h"
 #include "json_text.h"
 #include "signature.h"
 #include "sweep.h"
 #include "version.h"
-
-enum { AS_EXPECTED = 0, NOT_AS_EXPECTED = 1, CANNOT_TELL = 125 };
 
 struct results {
     json_t *json;
@@ -132,17 +131,17 @@ static bool cannot_tell(enum verdict v) {
 static int judge_reproduced(const struct verdict_row *row, const struct counts *c) {
     double rate = row->rate > 0 && row->rate <= 1 ? row->rate : 1;
     if (c->n && c->reproduced >= rate * c->n - 1e-9)
-        return AS_EXPECTED;
+        return EXIT_AS_EXPECTED;
     int untold = c->by_verdict[VERDICT_ERROR] + c->by_verdict[VERDICT_NOT_EXERCISED];
     /* When the trials that could not tell might have made up the rate, nobody can tell. */
-    return c->reproduced + untold >= rate * c->n - 1e-9 ? CANNOT_TELL : NOT_AS_EXPECTED;
+    return c->reproduced + untold >= rate * c->n - 1e-9 ? EXIT_CANNOT_TELL : EXIT_NOT_AS_EXPECTED;
 }
 
 static int judge_measured(const struct counts *c) {
     if (c->by_verdict[VERDICT_OTHER_FINDING])
-        return NOT_AS_EXPECTED;
+        return EXIT_NOT_AS_EXPECTED;
     int told = c->reproduced + c->by_verdict[VERDICT_CLEAN];
-    return c->n && told == c->n ? AS_EXPECTED : CANNOT_TELL;
+    return c->n && told == c->n ? EXIT_AS_EXPECTED : EXIT_CANNOT_TELL;
 }
 
 /* The step of an expected closed-by-fix, or NULL. */
@@ -157,12 +156,12 @@ static int judge(const struct verdict_row *row, const struct counts *c) {
     if (row->expected && strcmp(row->expected, "reproduced") == 0)
         return judge_reproduced(row, c);
     if (row->expected && strcmp(row->expected, verdict_name(v)) == 0)
-        return AS_EXPECTED;
+        return EXIT_AS_EXPECTED;
     if (row->expected && strcmp(row->expected, EXPECT_MEASURED) == 0)
         return judge_measured(c);
     if (cannot_tell(v))
-        return CANNOT_TELL;
-    return !row->expected && v == VERDICT_CLEAN ? AS_EXPECTED : NOT_AS_EXPECTED;
+        return EXIT_CANNOT_TELL;
+    return !row->expected && v == VERDICT_CLEAN ? EXIT_AS_EXPECTED : EXIT_NOT_AS_EXPECTED;
 }
 
 static void add_signatures(json_t *list, const struct trial_result *trial, bool known) {
@@ -277,16 +276,16 @@ static int judge_closed(const struct results *rs, const struct verdict_row *row,
     int step = row->plan_read ? plan_after(row->plan_read, closed_step(row)) + 1 : 0, blocked = 0;
     for (int i = 0; i < n; i++) {
         if (!cannot_tell(trial[i].verdict))
-            return NOT_AS_EXPECTED;
+            return EXIT_NOT_AS_EXPECTED;
         blocked += step && trial[i].blocked_step == step;
     }
     if (!n || blocked < n)
-        return CANNOT_TELL;
+        return EXIT_CANNOT_TELL;
     if (baseline_reproduced(rs, row))
-        return AS_EXPECTED;
+        return EXIT_AS_EXPECTED;
     *why = "the step was blocked, but this run did not reproduce the same plan on the variant "
            "`" BASELINE_VARIANT "` first, so nothing says that a window was closed";
-    return CANNOT_TELL;
+    return EXIT_CANNOT_TELL;
 }
 
 /* Rule 6. The number of trials was fixed beforehand: fewer that are clean tell nothing. */
@@ -300,9 +299,9 @@ static int judge_gate(const struct verdict_row *row, const struct counts *c, con
     else if (g->trials_needed > GATE_MOST_TRIALS)
         *why = "the baseline brought the bug out so seldom that no number of trials that can be "
                "run would do: give it more --trials, or a plan that forces the bug";
-    else if (status == AS_EXPECTED && c->trials < g->trials_needed)
+    else if (status == EXIT_AS_EXPECTED && c->trials < g->trials_needed)
         *why = "it ended before all trials that the gate needs were run";
-    return *why ? CANNOT_TELL : status;
+    return *why ? EXIT_CANNOT_TELL : status;
 }
 
 static json_t *gate_json(const struct gate *g, int status) {
@@ -315,7 +314,7 @@ static json_t *gate_json(const struct gate *g, int status) {
     json_object_set_new(j, "rate_at_least", json_real(g->rate_at_least));
     json_object_set_new(j, "trials_needed",
                         g->trials_needed ? json_integer(g->trials_needed) : json_null());
-    json_object_set_new(j, "passed", json_boolean(status == AS_EXPECTED));
+    json_object_set_new(j, "passed", json_boolean(status == EXIT_AS_EXPECTED));
     return j;
 }
 
@@ -354,11 +353,12 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     json_object_set_new(j, "expected", json_text(row->expected));
     json_object_set_new(j, "rate",
                         row->expected && row->rate > 0 ? json_real(row->rate) : json_null());
-    json_object_set_new(j, "as_expected", json_boolean(status == AS_EXPECTED));
+    json_object_set_new(j, "as_expected", json_boolean(status == EXIT_AS_EXPECTED));
     json_object_set_new(j, "status", json_integer(status));
     json_object_set_new(j, "signatures", signatures_json(trial, n));
     /* A reproduction that was wanted says enough by its signature. */
-    bool says_enough = v == VERDICT_CLEAN || (status == AS_EXPECTED && v == VERDICT_REPRODUCED);
+    bool says_enough =
+        v == VERDICT_CLEAN || (status == EXIT_AS_EXPECTED && v == VERDICT_REPRODUCED);
     AUTO_TEXT swept = sweep_most(row->plan_read) ? sweep_reason(row, &c, trial, n, v) : NULL;
     if (!why)
         why = says_enough ? "" : swept ? swept : reason_of(trial, n, v);
@@ -379,11 +379,11 @@ void results_skip(struct results *rs, const struct verdict_row *row, const char 
     json_object_set_new(j, "expected", json_text(row->expected));
     json_object_set_new(j, "rate", json_null());
     json_object_set_new(j, "as_expected", json_false());
-    json_object_set_new(j, "status", json_integer(CANNOT_TELL));
+    json_object_set_new(j, "status", json_integer(EXIT_CANNOT_TELL));
     json_object_set_new(j, "signatures", json_array());
     json_object_set_new(j, "reason", json_text(missing));
     json_object_set_new(j, "sweep", json_null());
-    json_object_set_new(j, "gate", gate_json(row->gate, CANNOT_TELL));
+    json_object_set_new(j, "gate", gate_json(row->gate, EXIT_CANNOT_TELL));
     json_object_set_new(j, "skipped", json_true());
     json_object_set_new(j, "again", json_text(row->again));
     json_array_append_new(json_object_get(rs->json, "verdicts"), j);

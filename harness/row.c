@@ -318,7 +318,7 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
             break;
         done++;
     }
-    int status = !shown ? ROW_USAGE : 125;
+    int status = !shown ? EXIT_USAGE : EXIT_CANNOT_TELL;
     if (done || (shown && r->head.gate)) {
         struct verdict_row head = r->head;
         head.plan_read = shown;
@@ -329,12 +329,12 @@ int row_run(const struct row *r, struct results *rs, struct complaints *c) {
             r->live ? stderr : stdout,
             json_array_get(json_object_get(results_json(rs), "verdicts"),
                            json_array_size(json_object_get(results_json(rs), "verdicts")) - 1));
-        if (status == 125)
+        if (status == EXIT_CANNOT_TELL)
             print_doubts(r, shown);
     }
     for (int i = 0; i < done; i++)
         trial_result_free(&result[i]);
     free(result);
     plan_free(shown);
-    return interrupted ? ROW_INTERRUPTED : status;
+    return interrupted ? EXIT_INTERRUPTED : status;
 }

@@ -3,6 +3,7 @@
 #define HOLDPOINT_ROW_H
 
 #include "collect.h"
+#include "exit_status.h"
 
 struct row {
     struct verdict_row
@@ -28,11 +29,8 @@ struct row {
     const char *id;  /* file name, unique in `out` */
 };
 
-enum { ROW_USAGE = 129, ROW_INTERRUPTED = 130 };
-
-/* Runs them, adds them to `rs`, prints the row's line to stdout. Returns 0 as expected, 1 not, 125
- * could not tell, ROW_USAGE when the plan was refused (complained), ROW_INTERRUPTED after Ctrl-C.
- */
+/* Runs them, adds them to `rs`, prints the row's line to stdout. Returns an exit
+ * status: EXIT_USAGE when the plan was refused (complained), EXIT_INTERRUPTED after Ctrl-C. */
 int row_run(const struct row *r, struct results *rs, struct complaints *c);
 
 /* Makes a folder and those above it; true as well when it was there. False: complained. */

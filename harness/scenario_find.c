@@ -3,13 +3,13 @@
 #include "scenario.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "allocate.h"
+#include "parts.h"
 
 static bool is_scenario(const char *dir) {
     AUTO_TEXT file = format_text("%s/scenario.yaml", dir);
@@ -23,14 +23,10 @@ struct roots {
 };
 
 static struct roots find_roots(void) {
-    char program[PATH_MAX] = "";
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(program, '/');
-    if (slash)
-        *slash = 0;
-    return (struct roots){{copy_text("scenarios"), format_text("%s/../scenarios", program),
-                           format_text("%s/../share/holdpoint/scenarios", program)}};
+    AUTO_TEXT own = parts_folder();
+    const char *folder = own ? own : "";
+    return (struct roots){{copy_text("scenarios"), format_text("%s/../scenarios", folder),
+                           format_text("%s/../share/holdpoint/scenarios", folder)}};
 }
 
 static void free_roots(struct roots *roots) {

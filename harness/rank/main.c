@@ -9,11 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_status.h"
 #include "program.h"
 #include "slot.h"
 #include "surroundings.h"
 
-enum { EXIT_CANNOT_START = 125, EXIT_NOT_RUNNABLE = 126, EXIT_MISSING = 127, EXIT_USAGE = 129 };
+enum { EXIT_NOT_RUNNABLE = 126, EXIT_MISSING = 127 }; /* as a shell says it */
 
 static const char usage[] =
     "usage: holdpoint rank COMMAND [ARGUMENT…]\n"
@@ -107,23 +108,23 @@ static int32_t find_rank(const struct board *b) {
 static int start(const char *board_path, char **argv) {
     struct board *b = slot_map_board(board_path);
     if (!b)
-        return EXIT_CANNOT_START;
+        return EXIT_CANNOT_TELL;
     int32_t rank = find_rank(b);
     if (rank < 0)
-        return EXIT_CANNOT_START;
+        return EXIT_CANNOT_TELL;
     int slot = slot_take(b, rank);
     if (slot < 0) {
         fprintf(stderr,
                 "holdpoint rank: rank %d: all %u slots of the board are taken: more "
                 "processes checked in than the trial's %u ranks allow\n",
                 rank, b->n_slots, b->n_ranks);
-        return EXIT_CANNOT_START;
+        return EXIT_CANNOT_TELL;
     }
     char number[16];
     const char *dir = board_string(b, b->trial_dir); /* the board itself may lie elsewhere */
     if (!open_log(dir, rank, "out", STDOUT_FILENO) || !open_log(dir, rank, "err", STDERR_FILENO)) {
-        slot_leave(b, slot, EXIT_CANNOT_START);
-        return EXIT_CANNOT_START;
+        slot_leave(b, slot, EXIT_CANNOT_TELL);
+        return EXIT_CANNOT_TELL;
     }
     surroundings_apply_plan(b, rank);
     surroundings_set_sanitizers(dir, rank);
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
             "HOLDPOINT_BOARD "
             "on (mpirun: -x HOLDPOINT_BOARD)\n",
             stderr);
-        return EXIT_CANNOT_START;
+        return EXIT_CANNOT_TELL;
     }
     char absolute[PATH_MAX];
     if (!realpath(path, absolute)) {
@@ -162,7 +163,7 @@ int main(int argc, char **argv) {
                 "holdpoint rank: there is no board %s (%s): is the trial's folder on this "
                 "node?\n",
                 path, strerror(errno));
-        return EXIT_CANNOT_START;
+        return EXIT_CANNOT_TELL;
     }
     setenv(BOARD_ENV_PATH, absolute, 1);
     return start(absolute, argv + first);

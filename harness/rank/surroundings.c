@@ -3,6 +3,7 @@
  * nothing.
  */
 #include "surroundings.h"
+#include "exit_status.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@ static void set(const char *name, const char *value) {
         return;
     fprintf(stderr, "holdpoint rank: cannot set %s in the environment: %s\n", name,
             strerror(errno));
-    exit(125);
+    exit(EXIT_CANNOT_TELL);
 }
 
 static void release(char **text) {
@@ -32,7 +33,7 @@ static char *format(const char *pattern, ...) {
     va_end(values);
     if (length < 0) {
         fputs("holdpoint rank: out of memory while preparing the environment\n", stderr);
-        exit(125);
+        exit(EXIT_CANNOT_TELL);
     }
     return text;
 }
