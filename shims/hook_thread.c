@@ -107,10 +107,12 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     if (a.fails)
         return a.error_number ? a.error_number : (int)a.result;
     int failed = create(thread, attributes, routine, argument);
+    if (!seen || !engine_wants_return(a.hook))
+        return failed;
     struct arrival back = arrival_at(HOOK_THREAD_CREATE, SIDE_RETURN, routine, caller, sp);
+    /* Not looked at unasked: a thread that is done already may have freed the memory. */
     back.object = failed ? 0 : (uint64_t)*thread;
-    if (seen && engine_wants_return(a.hook))
-        arrive(&back);
+    arrive(&back);
     return back.fails ? back.error_number ? back.error_number : (int)back.result : failed;
 }
 

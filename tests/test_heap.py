@@ -437,6 +437,26 @@ int main(void) {
     assert functions(r.findings[0], "use")[0] == "owner" and functions(r.findings[0], "free")[0] == "main", r.findings
 
 
+def test_a_thread_may_free_its_own_name_before_it_is_created(lab):
+    """What pthread_create wrote it to is not looked at afterwards, when nobody asks for it."""
+    r = lab.run(DETECT % ("PROGRAM", 104), """
+struct worker { pthread_t thread; char rest[96]; };
+static _Atomic int ended;
+static void *work(void *w) { free(w); ended++; return 0; }
+int main(void) {
+    pthread_attr_t a;
+    pthread_attr_init(&a);
+    pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+    for (int i = 0; i < 2000; i++) {
+        struct worker *w = malloc(sizeof *w);
+        if (pthread_create(&w->thread, &a, work, w)) return 1;
+        while (ended <= i) sched_yield();
+    }
+}
+""")
+    assert r.verdict == "clean" and guarded(r) == 2000, (r, r.findings)
+
+
 # ---- beside sanitizers, and refusals ----
 
 @pytest.mark.parametrize("sanitizer, name", [("address", "asan"), ("thread", "tsan")])
