@@ -13,22 +13,9 @@
 #include "hook_names.h"
 #include "yaml_tree.h"
 
-/* ---- names that values may have ---- */
+/* ---- names ---- */
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* The position of the value in `names`, or -1 after a complaint. */
-static int one_of(struct yaml_tree *t, yaml_node_t *v, const char *what, const char *const *names,
-                  size_t n) {
-    const char *text = tree_scalar(t, v, what);
-    if (!text)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], text) == 0)
-            return (int)i;
-    tree_unknown(t, v, what, text, names, n);
-    return -1;
-}
 
 static int point_named(const struct plan *p, const char *name) {
     for (int i = 0; i < p->n_points; i++)
@@ -64,7 +51,7 @@ static bool read_role_name(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const char *known[BOARD_MAX_ROLES];
     for (int i = 0; i < p->n_roles; i++)
         known[i] = p->role[i].name;
-    *(int *)into = one_of(t, v, "role", known, (size_t)p->n_roles);
+    *(int *)into = tree_one_of(t, v, "role", known, (size_t)p->n_roles);
     return *(int *)into >= 0;
 }
 
@@ -119,7 +106,7 @@ static bool read_hook(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_side(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const char *const name[] = {"enter", "return", "asleep"};
-    int side = one_of(t, v, "side", name, COUNT(name));
+    int side = tree_one_of(t, v, "side", name, COUNT(name));
     if (side >= 0)
         *(enum side *)into = (enum side)side;
     return side >= 0;
@@ -127,7 +114,7 @@ static bool read_side(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_crowd(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const char *const name[] = {"hold"};
-    *(bool *)into = one_of(t, v, "crowd", name, COUNT(name)) == 0;
+    *(bool *)into = tree_one_of(t, v, "crowd", name, COUNT(name)) == 0;
     return *(bool *)into;
 }
 
@@ -429,7 +416,7 @@ static const char *const action_name[] = {
 };
 
 static bool read_action(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    int action = one_of(t, v, "fault", action_name, COUNT(action_name));
+    int action = tree_one_of(t, v, "fault", action_name, COUNT(action_name));
     if (action >= 0)
         *(enum fault_action *)into = (enum fault_action)action;
     return action >= 0;
@@ -728,7 +715,7 @@ void plan_for_trial(struct plan *p, int number) {
 
 static bool read_scope(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const char *const name[] = {"job", "rank"};
-    int scope = one_of(t, v, "scope", name, COUNT(name));
+    int scope = tree_one_of(t, v, "scope", name, COUNT(name));
     *(bool *)into = scope == 1;
     return scope >= 0;
 }
@@ -773,7 +760,7 @@ static bool read_detector(struct yaml_tree *t, yaml_node_t *v, void *into) {
                                  "the detector '%s' is not in this version; there is asan, "
                                  "tsan, frames, locks, deadlock and heap",
                                  text);
-    int detector = text ? one_of(t, v, "detector", name, COUNT(name)) : -1;
+    int detector = text ? tree_one_of(t, v, "detector", name, COUNT(name)) : -1;
     if (detector >= 0)
         *(unsigned *)into |= bit[detector];
     return detector >= 0;

@@ -63,14 +63,6 @@ static bool known_variant(struct yaml_tree *t, yaml_node_t *node, const char *na
            tree_unknown(t, node, "variant", name, known, (size_t)s->n_variants);
 }
 
-static bool is_one_of(struct yaml_tree *t, yaml_node_t *v, const char *what, const char *text,
-                      const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], text) == 0)
-            return true;
-    return tree_unknown(t, v, what, text, names, n);
-}
-
 /* ---- ranks, outcomes ---- */
 
 struct ranks {
@@ -184,8 +176,7 @@ static void free_outcomes(struct outcomes *outcomes) {
 
 static bool read_component_kind(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const char *const name[] = {"prefix", "plugin", "program"};
-    return tree_text(t, v, into) &&
-           is_one_of(t, v, "kind of component", *(char **)into, name, COUNT(name));
+    return tree_text(t, v, into) && tree_one_of(t, v, "kind of component", name, COUNT(name)) >= 0;
 }
 
 static bool read_component(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -201,7 +192,7 @@ static bool read_component(struct yaml_tree *t, yaml_node_t *v, void *into) {
 
 static bool read_sanitizer(struct yaml_tree *t, yaml_node_t *v, void *into) {
     static const char *const name[] = {"address", "thread"};
-    return tree_text(t, v, into) && is_one_of(t, v, "sanitizer", *(char **)into, name, COUNT(name));
+    return tree_text(t, v, into) && tree_one_of(t, v, "sanitizer", name, COUNT(name)) >= 0;
 }
 
 /* A path below the scenario's folder. */
@@ -242,12 +233,11 @@ static bool read_variants(struct yaml_tree *t, yaml_node_t *v, void *into) {
 /* ---- workloads ---- */
 
 static bool read_launcher(struct yaml_tree *t, yaml_node_t *v, void *into) {
-    static const char *const name[] = {"local", "mpirun"};
-    const char *text = tree_scalar(t, v, "a launcher");
-    if (!text || !is_one_of(t, v, "launcher", text, name, COUNT(name)))
-        return false;
-    *(enum launcher *)into = strcmp(text, "local") == 0 ? LAUNCHER_LOCAL : LAUNCHER_MPIRUN;
-    return true;
+    static const char *const name[] = {[LAUNCHER_LOCAL] = "local", [LAUNCHER_MPIRUN] = "mpirun"};
+    int launcher = tree_one_of(t, v, "launcher", name, COUNT(name));
+    if (launcher >= 0)
+        *(enum launcher *)into = (enum launcher)launcher;
+    return launcher >= 0;
 }
 
 static bool read_workload_ranks(struct yaml_tree *t, yaml_node_t *v, void *into) {
@@ -350,12 +340,12 @@ static bool read_one_workload(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const char *known[SCENARIO_MAX];
     for (int i = 0; i < s->n_workloads; i++)
         known[i] = s->workload[i].name;
-    const char *name = tree_scalar(t, v, "a workload");
-    if (!name || !is_one_of(t, v, "workload", name, known, (size_t)s->n_workloads))
+    int i = tree_one_of(t, v, "workload", known, (size_t)s->n_workloads);
+    if (i < 0)
         return false;
-    if (p->n_workloads == SCENARIO_MAX || (p->n_workloads > 0 && scenario_plan_takes(p, name)))
-        return tree_complain(t, v, "the workload '%s' stands twice", name);
-    p->workload[p->n_workloads++] = copy_text(name);
+    if (p->n_workloads == SCENARIO_MAX || (p->n_workloads > 0 && scenario_plan_takes(p, known[i])))
+        return tree_complain(t, v, "the workload '%s' stands twice", known[i]);
+    p->workload[p->n_workloads++] = copy_text(known[i]);
     return true;
 }
 
@@ -374,7 +364,7 @@ static bool read_verdict(struct yaml_tree *t, yaml_node_t *v, void *into) {
     const char *name[VERDICT_CLEAN + 2] = {[VERDICT_CLEAN + 1] = EXPECT_MEASURED};
     for (int i = 0; i <= VERDICT_CLEAN; i++)
         name[i] = verdict_name((enum verdict)i);
-    return tree_text(t, v, into) && is_one_of(t, v, "verdict", *(char **)into, name, COUNT(name));
+    return tree_text(t, v, into) && tree_one_of(t, v, "verdict", name, COUNT(name)) >= 0;
 }
 
 /* The verdict of a fix that closes the window, with the step at which that must show. */
@@ -445,7 +435,7 @@ static bool read_signature(struct yaml_tree *t, yaml_node_t *v, void *into) {
         known[n++] = list->known[i].id;
     for (int i = 0; i < FINDING_COUNT; i++)
         known[n++] = finding_kind_name((enum finding_kind)i);
-    bool ok = is_one_of(t, v, "signature", text, known, n);
+    bool ok = tree_one_of(t, v, "signature", known, n) >= 0;
     free(known);
     return ok;
 }

@@ -215,6 +215,17 @@ bool tree_unknown(struct yaml_tree *t, const yaml_node_t *node, const char *what
         word, offered);
 }
 
+int tree_one_of(struct yaml_tree *t, const yaml_node_t *node, const char *what,
+                const char *const *names, size_t n) {
+    const char *text = tree_scalar(t, node, what);
+    for (size_t i = 0; text && i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return (int)i;
+    if (text)
+        tree_unknown(t, node, what, text, names, n);
+    return -1;
+}
+
 /* ---- structure ---- */
 
 enum { MOST_KEYS = 1000 };

@@ -54,6 +54,9 @@ bool tree_complain(struct yaml_tree *t, const yaml_node_t *node, const char *for
 /* "unknown WHAT 'WORD'", with the nearest of `known` or with all of them; always false. */
 bool tree_unknown(struct yaml_tree *t, const yaml_node_t *node, const char *what, const char *word,
                   const char *const *known, size_t n);
+/* The position of a value in `names`; -1: complained that this `what` is unknown. */
+int tree_one_of(struct yaml_tree *t, const yaml_node_t *node, const char *what,
+                const char *const *names, size_t n);
 
 bool tree_mapping(struct yaml_tree *t, yaml_node_t *node, const struct tree_schema *schema,
                   void *base);
