@@ -50,7 +50,7 @@ struct plan_fault {
     enum fault_action action;
     int rank;
     bool has_return, return_is_arg;
-    int64_t ret; /* return_is_arg: which argument, 0 for arg1; -1 when only errno is given */
+    int64_t ret; /* return_is_arg: which argument, from arg0; -1 when only errno is given */
     int error_number, signal_number;
     uint64_t ns;
     unsigned times, nth, every, from, to;
