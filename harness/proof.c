@@ -62,6 +62,8 @@ static const struct {
                           "open fewer at once"},
     TABLE(DESTRUCTORS) = {"destructors of thread_local objects",
                           "too many were registered at once: use fewer threads"},
+    TABLE(BRACKETS) = {"brackets that a thread is in at once",
+                       "give the point of conn.teardown an `order`, `path`, `peer` or `fd`"},
 };
 
 static void check_tables(const struct board *b, struct sentences *s) {

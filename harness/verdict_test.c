@@ -716,7 +716,8 @@ static void test_tables(void) {
         {TABLE_GUARDS, "blocks", "narrower"},
         {TABLE_DESCRIPTORS, "descriptors", "4096"},
         {TABLE_DESTRUCTORS, "destructors", "fewer threads"},
-        {TABLE_DESTRUCTORS << 1, "board was full", "bits 0x"},
+        {TABLE_BRACKETS, "brackets", "conn.teardown"},
+        {TABLE_BRACKETS << 1, "board was full", "bits 0x"},
     };
     struct made *m = make();
     for (size_t i = 0; i < sizeof full / sizeof *full; i++) {

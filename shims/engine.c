@@ -380,14 +380,36 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
         reached(i);
 }
 
+/* A bracket that begins within one of the same point outlasts it perhaps. */
+static void enter_another(uint16_t point, const struct arrival *a) {
+    struct thread *t = &thread_self;
+    for (int i = 0; i < THREAD_MAX_BRACKETS; i++) {
+        const _Atomic uint32_t *open = t->also[i].extent;
+        if (open && atomic_load(open) == t->also[i].generation)
+            continue;
+        t->also[i].extent = a->extent;
+        t->also[i].generation = a->generation;
+        t->also[i].point = point;
+        return;
+    }
+    process_table_full(TABLE_BRACKETS);
+}
+
 /* Extents are kept for points that others are `within` of, whether or not the point is armed
  * itself. */
 static void enter_extents(uint64_t points, const struct arrival *a) {
     struct thread *t = &thread_self;
     for (uint16_t i = 0; i < BOARD_MAX_POINTS; i++) {
-        if (!(points & extents & BIT(i)) || match_inside(i, a->sp) ||
-            !has_role(process->board->point[i].role) || !match_filters(process->board, i, a))
+        if (!(points & extents & BIT(i)))
             continue;
+        bool inside = match_inside(i, a->sp);
+        if ((inside && !a->extent) || !has_role(process->board->point[i].role) ||
+            !match_filters(process->board, i, a))
+            continue;
+        if (inside) {
+            enter_another(i, a);
+            continue;
+        }
         t->inside[i].sp = a->extent ? 0 : a->sp;
         t->inside[i].extent = a->extent;
         t->inside[i].generation = a->generation;

@@ -25,10 +25,21 @@ static bool match_object(const struct board_point *p, const struct arrival *a) {
     return last && a->object && (last == a->object) != p->object_differs;
 }
 
+static bool inside_another(const struct thread *t, uint16_t point) {
+    for (int i = 0; i < THREAD_MAX_BRACKETS; i++)
+        if (t->also[i].extent && t->also[i].point == point &&
+            atomic_load(t->also[i].extent) == t->also[i].generation)
+            return true;
+    return false;
+}
+
 bool match_inside(uint16_t point, uintptr_t sp) {
     const struct thread *t = &thread_self;
-    if (t->inside[point].extent)
-        return atomic_load(t->inside[point].extent) == t->inside[point].generation;
+    if (t->inside[point].extent &&
+        atomic_load(t->inside[point].extent) == t->inside[point].generation)
+        return true;
+    if (inside_another(t, point))
+        return true;
     /* An extent ends with its return; one that was left by longjmp or an exception shows by its
      * stack pointer. */
     return sp < t->inside[point].sp;

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { THREAD_MAX_BRACKETS = 16 };
+
 struct thread {
     uint32_t tid; /* 0: not known yet */
     uint32_t pid;
@@ -26,6 +28,11 @@ struct thread {
         uint32_t generation;
         uint32_t entry;
     } inside[BOARD_MAX_POINTS]; /* `within`: extent of point i */
+    struct {
+        const _Atomic uint32_t *extent; /* NULL: free */
+        uint32_t generation;
+        uint16_t point;
+    } also[THREAD_MAX_BRACKETS]; /* brackets that began while one of the same point was open */
     struct {
         uint32_t epoch, count;
     } nth[BOARD_MAX_POINTS]; /* arrivals counted for this thread alone */

@@ -79,6 +79,8 @@ static void *closes(void *u) { close(v[0]); return u; }
     ("shutdown(v[0], SHUT_WR); shutdown(v[0], SHUT_RD); lock(&n); lock(&m); close(v[1]); lock(&m); close(v[0]); lock(&m);", (3, 1, 2, 1)),
     # one after the other, each with an nth of its own
     ("shutdown(v[0], SHUT_WR); lock(&n); close(v[0]); lock(&m); shutdown(v[1], SHUT_WR); lock(&m); lock(&n); close(v[1]);", (3, 2, 1, 2)),
+    # one begins in another and outlasts it; shut down twice is no other one
+    ("shutdown(v[0], SHUT_WR); shutdown(v[1], SHUT_WR); lock(&n); close(v[0]); lock(&m); shutdown(v[1], SHUT_RD); close(v[1]); lock(&m);", (2, 1, 1, 1)),
     # closed by another thread: over all the same, also for the one that shut it down
     ("shutdown(v[0], SHUT_WR); lock(&n); pthread_t t; pthread_create(&t, 0, closes, 0); pthread_join(t, 0); lock(&m);", (1, 1, 0, 1)),
     # the number is somebody else's afterwards

@@ -117,6 +117,7 @@ enum board_table {
     TABLE_GUARDS = 1 << 10,
     TABLE_DESCRIPTORS = 1 << 11,
     TABLE_DESTRUCTORS = 1 << 12,
+    TABLE_BRACKETS = 1 << 13,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */

@@ -262,7 +262,7 @@ WRONG = [
     Wrong("nth within a bracket goes on counting in the next one", ENGINE, [("t->inside[i].entry++;", "t->inside[i].entry += !a->extent;")],
         f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
     Wrong("a teardown that another thread closes goes on for who opened it", MATCH, [
-        ("return atomic_load(t->inside[point].extent) == t->inside[point].generation;", "return true;")],
+        ("if (t->inside[point].extent && atomic_load(t->inside[point].extent) == t->inside[point].generation)", "if (t->inside[point].extent)")],
         f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
     Wrong("an object is compared with all that the other point ever saw", MATCH, [
         ("return last && a->object && (last == a->object) != p->object_differs;",
@@ -285,4 +285,6 @@ WRONG = [
         ("will_close(from, to);\n    return close_range_original(from, to, flags);",
          "(void)0;\n    int result = close_range_original(from, to, flags);\n    will_close(from, to);\n    return result;")],
         f"{CONNECTIONS}::test_each_connection_is_a_new_one_whoever_had_its_number_before"),
+    Wrong("the first bracket ends those that began in it", ENGINE, [("enter_another(i, a);\n            continue;", "continue;")],
+          f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
 ]
