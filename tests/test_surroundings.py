@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from laboratory import processes_with
+from laboratory import lines, processes_with
 
 PLAN = 'plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\n'
 CALLS_A = 'int main(void) { a(1); say("program ran"); return 0; }'
@@ -36,6 +36,13 @@ def test_a_program_keeps_its_own_way_with_a_limit_of_file_size(lab):
     rc, stderr, out = through_a_shell(lab, 'ulimit -f 20000; exec "$@"', body="""
 int main(void) { a(1); struct sigaction now; sigaction(SIGXFSZ, NULL, &now); return now.sa_handler != SIG_DFL; }""")
     assert rc == 0, (rc, stderr, out)
+
+
+def test_the_runtime_that_a_component_needs_stands_first_and_is_told_to_nobody_else(lab):
+    program = lab.program('int main(void) { a(1); say(getenv("LD_PRELOAD")); say(getenv("HOLDPOINT_RUNTIME") ? "told" : "not told"); return 0; }')
+    r = lab.holdpoint.exec(PLAN, ["env", f"HOLDPOINT_RUNTIME={lab.library}", "holdpoint", "rank", program], ranks=1)
+    preload, told = lines(r)
+    assert preload.startswith(f"{lab.library}:") and "libholdpoint.so" in preload and told == "not told" and r.verdict == "clean", r
 
 
 def exported(library):

@@ -66,6 +66,7 @@ static void prepare_preload(struct board *b, int slot, const struct program *p) 
     const char *of_component = getenv(PROGRAM_ENV_RUNTIME);
     if (!*runtime && of_component && !program_has_static_runtime(p))
         snprintf(runtime, sizeof runtime, "%s", of_component);
+    unsetenv(PROGRAM_ENV_RUNTIME); /* it was for us: neither the program nor its children need it */
     surroundings_set_preload(runtime, shim);
 }
 
