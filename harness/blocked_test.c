@@ -23,7 +23,7 @@ static _Atomic uint32_t thread_id[THREADS];
 static int never[2];
 static struct board *board;
 static struct board_seq *seq;
-static struct blocked_looks looks;
+static struct waits looks;
 static uint64_t first_look;
 
 static void *sleeper(void *index) {
@@ -63,7 +63,7 @@ static void set_up(void) {
 
 static bool is_blocked(struct board_blocked *found) {
     char sentence[240];
-    if (!blocked_find(&looks, board, seq, found, sentence, sizeof sentence))
+    if (!blocked_find(&looks, seq, found, sentence, sizeof sentence))
         return false;
     CHECK(strstr(sentence, "`reach next` (line 6) is blocked") &&
               strstr(sentence, "held at `gate`"),
@@ -73,23 +73,23 @@ static bool is_blocked(struct board_blocked *found) {
 
 static bool becomes_blocked(struct board_blocked *found) {
     first_look = steps_now();
-    blocked_look(&looks, board, first_look);
+    waits_look(&looks, first_look);
     sleep_ms(130);
-    blocked_look(&looks, board, steps_now());
+    waits_look(&looks, steps_now());
     return is_blocked(found);
 }
 
 static void check_all(void) {
     struct board_blocked f;
     set_up();
-    blocked_look(&looks, board, steps_now());
+    waits_look(&looks, steps_now());
     CHECK(!is_blocked(&f), "blocked at the first look");
     CHECK(becomes_blocked(&f) && f.waiter == party(NEEDED) && f.owner == party(OWNER) &&
               f.address == LOCK_A && f.others == 0,
           "not blocked, or by somebody else");
 
     waits(NEEDED, LOCK_A, LOCK_MUTEX, false);
-    blocked_look(&looks, board, steps_now());
+    waits_look(&looks, steps_now());
     CHECK(!is_blocked(&f), "a new wait for the same lock was taken for the old one");
 
     set_up();
@@ -151,9 +151,9 @@ int main(void) {
     board_slots(board)[0].incarnation = 1;
     board_slots(board)[0].state = SLOT_ALIVE;
     atomic_store(&seq->state, 1);
-    blocked_begin(&looks, board);
+    waits_begin(&looks, board);
     check_all();
-    blocked_free(&looks);
+    waits_free(&looks);
     if (write(never[1], "x", 1) != 1)
         return 1;
     for (int i = 0; i < THREADS; i++)

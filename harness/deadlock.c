@@ -15,10 +15,10 @@ struct one {
 };
 
 /* Thread `i` of the cycle. What it took is what the thread before it waits for. */
-static void take_side(const struct board *b, struct stacks *s, const struct blocked_cycle *c,
-                      uint32_t i, struct one *side) {
-    uint64_t wanted = c->address[(i + c->n - 1) % c->n];
-    const struct board_held *held = blocked_held(b, c->thread[i], wanted);
+static void take_side(const struct board *b, struct stacks *s, const struct cycle *c, uint32_t i,
+                      struct one *side) {
+    uint64_t wanted = c->wait[(i + c->n - 1) % c->n].address;
+    const struct board_held *held = waits_held(b, c->thread[i], wanted);
     side->n_at = stacks_walk(s, (pid_t)board_party_tid(c->thread[i]), side->at, BOARD_MAX_FRAMES);
     uint32_t n = 0;
     for (; held && n < BOARD_LOCK_FRAMES && held->pc[n]; n++)
@@ -44,17 +44,31 @@ static void add_stack(struct board_finding *f, enum stack_role role,
     memcpy(f->stack[f->n_stacks++].frame, frame, n * sizeof *frame);
 }
 
-static void write_note(const struct blocked_cycle *c, uint32_t first, char *note, size_t size) {
+/* "of thread 12", or who could have ended a wait on a condition. */
+static void write_whose(const struct cycle *c, uint32_t k, char *text, size_t size) {
+    uint32_t next = board_party_tid(c->thread[(k + 1) % c->n]);
+    if (c->wait[k].kind != LOCK_CONDITION)
+        snprintf(text, size, " of thread %u", next);
+    else if (!c->signallers[k])
+        snprintf(text, size, " and nobody is left to signal it");
+    else if (c->signallers[k] == 1)
+        snprintf(text, size, ", which %sthread %u has signalled", c->forgotten[k] ? "" : "only ",
+                 next);
+    else
+        snprintf(text, size, ", which thread %u has signalled, and %u more that wait too", next,
+                 c->signallers[k] - 1);
+}
+
+static void write_note(const struct cycle *c, uint32_t first, char *note, size_t size) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->n && n < size; i++) {
         uint32_t k = (first + i) % c->n;
         char whose[80];
-        snprintf(whose, sizeof whose, "of thread %u", board_party_tid(c->thread[(k + 1) % c->n]));
-        n += (size_t)snprintf(note + n, size - n, "%sthread %u waits for the %s 0x%lx %s",
+        write_whose(c, k, whose, sizeof whose);
+        n += (size_t)snprintf(note + n, size - n, "%sthread %u waits for the %s 0x%lx%s",
                               i ? "; " : "", board_party_tid(c->thread[k]),
-                              board_lock_name(c->kind[k]), (unsigned long)c->address[k],
-                              c->kind[k] == LOCK_CONDITION ? "and nobody is left to signal it"
-                                                           : whose);
+                              board_lock_name(c->wait[k].kind), (unsigned long)c->wait[k].address,
+                              whose);
     }
 }
 
@@ -77,12 +91,12 @@ static uint32_t choose_first(const struct one *side, uint32_t n) {
     return first;
 }
 
-void deadlock_report(struct board *b, const struct blocked_cycle *c) {
+void deadlock_report(struct board *b, const struct cycle *c) {
     if (!c->n)
         return;
     struct board_slot *slot = &board_slots(b)[board_party_slot(c->thread[0])];
     struct stacks *s = stacks_open((pid_t)atomic_load(&slot->pid), b);
-    struct one side[BLOCKED_CYCLE];
+    struct one side[CYCLE_MOST];
     memset(side, 0, sizeof side);
     for (uint32_t i = 0; s && i < c->n; i++)
         take_side(b, s, c, i, &side[i]);
@@ -98,7 +112,7 @@ void deadlock_report(struct board *b, const struct blocked_cycle *c) {
     f->pid = atomic_load(&slot->pid);
     f->tid = board_party_tid(c->thread[first]);
     f->ns = steps_now();
-    f->address = c->address[first];
+    f->address = c->wait[first].address;
     f->steps_done = seq ? board_seq_next(atomic_load(&seq->state)) : 0;
     f->faults_fired = (uint32_t)atomic_load(&b->faults_fired);
     write_note(c, first, f->note, sizeof f->note);

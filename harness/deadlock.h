@@ -3,10 +3,10 @@
 #ifndef HOLDPOINT_DEADLOCK_H
 #define HOLDPOINT_DEADLOCK_H
 
-#include "blocked.h"
+#include "cycle.h"
 
 /* Writes the finding, with the stacks of the first two threads: where they wait, and where they
  * took what the one before waits for. */
-void deadlock_report(struct board *b, const struct blocked_cycle *cycle);
+void deadlock_report(struct board *b, const struct cycle *cycle);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "allocate.h"
-#include "blocked.h"
+#include "waits.h"
 #include "board/steps.h"
 #include "stacks.h"
 
@@ -85,7 +85,7 @@ static pid_t process_of(const struct board *b, board_party party) {
 /* Both are threads of one process: a lock is known by its address. */
 static void take_stacks(const struct board *b, struct board_blocked *f) {
     struct stacks *s = stacks_open(process_of(b, f->waiter), b);
-    const struct board_held *held = blocked_held(b, f->owner, f->address);
+    const struct board_held *held = waits_held(b, f->owner, f->address);
     if (!s)
         return;
     f->n_waiter =

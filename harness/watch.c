@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "allocate.h"
+#include "blocked.h"
 #include "board/steps.h"
 #include "deadlock.h"
 #include "evidence.h"
@@ -27,13 +28,13 @@ void watch_begin(struct watch *w, struct board *b) {
     *w = (struct watch){.b = b};
     w->slot = allocate(b->n_slots + 1, sizeof *w->slot);
     w->rank_ended = allocate(b->n_ranks + 1, sizeof *w->rank_ended);
-    blocked_begin(&w->waits, b);
+    waits_begin(&w->waits, b);
 }
 
 void watch_free(struct watch *w) {
     free(w->slot);
     free(w->rank_ended);
-    blocked_free(&w->waits);
+    waits_free(&w->waits);
     *w = (struct watch){0};
 }
 
@@ -273,7 +274,7 @@ static void end_blocked(struct watch *w, struct board_seq *s) {
     struct board_blocked found;
     char detail[sizeof s->detail];
     uint32_t next = board_seq_next(atomic_load(&s->state));
-    if (!anybody_is_held(w, s) || !blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail))
+    if (!anybody_is_held(w, s) || !blocked_find(&w->waits, s, &found, detail, sizeof detail))
         return;
     evidence_blocked(w->b, &found, detail);
     if (board_seq_next(atomic_load(&s->state)) != next)
@@ -380,9 +381,8 @@ static bool sleep_matters(const struct watch *w) {
 /* ---- threads that wait for each other ---- */
 
 static void look_for_deadlock(struct watch *w) {
-    struct blocked_cycle cycle;
-    if (w->deadlocked || !(w->b->detectors & DETECT_DEADLOCK) ||
-        !blocked_find_cycle(&w->waits, w->b, &cycle))
+    struct cycle cycle;
+    if (w->deadlocked || !(w->b->detectors & DETECT_DEADLOCK) || !cycle_find(&w->waits, &cycle))
         return;
     deadlock_report(w->b, &cycle);
     w->deadlocked = true;
@@ -395,7 +395,7 @@ uint64_t watch_round(struct watch *w, uint64_t now) {
         look_at_slot(w, i, now);
     look_at_ranks(w, now);
     look_at_sleepers(w, now);
-    blocked_look(&w->waits, w->b, now);
+    waits_look(&w->waits, now);
     look_for_deadlock(w);
     for (uint32_t i = 0; i < w->b->n_seqs; i++)
         look_at_sequence(w, &board_seqs(w->b)[i], now);

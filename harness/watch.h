@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "blocked.h"
 #include "board/board.h"
+#include "waits.h"
 
 /* One look at a sleeper's thread; two alike that are at least 1 ms apart mean that it sleeps. */
 struct watch_look {
@@ -30,7 +30,7 @@ struct watch {
     struct watch_slot *slot; /* n_slots */
     uint64_t *rank_ended; /* n_ranks: since when no process of the rank lives; 0: one does or may */
     struct watch_look look[BOARD_MAX_SLEEPERS];
-    struct blocked_looks waits;
+    struct waits waits;
     bool deadlocked;    /* detector `deadlock` has reported: nothing more will come of the trial */
     bool nothing_lives; /* set by the runner when the whole tree has ended */
 };

@@ -62,6 +62,12 @@ struct waiting {
     uintptr_t sp;
 };
 
+/* What another process signals is unknown here, so that such a wait is none without a limit. */
+static bool is_shared(const pthread_cond_t *c) {
+    enum { SHARED = 1 }; /* glibc's, in the flags of the count of waiters */
+    return __atomic_load_n(&c->__data.__wrefs, __ATOMIC_RELAXED) & SHARED;
+}
+
 static void waits(struct waiting *w) {
     struct arrival a = ARRIVAL(engine_hook(HOOK_COND_WAIT), SIDE_ENTER);
     w->seen = a.hook != BOARD_NONE && engine_takes_part();
@@ -70,6 +76,8 @@ static void waits(struct waiting *w) {
     a.sp = w->sp;
     if (w->seen)
         engine_arrive(&a);
+    if (is_shared(w->call.object))
+        w->call.waiting = WAIT_TIMED;
     lock_table_waits(&w->call);
 }
 
@@ -121,6 +129,10 @@ static void tells(enum hook_id hook, const void *condition, const void *caller, 
     a.n_attrs = 1;
     if (a.hook != BOARD_NONE && engine_takes_part())
         engine_arrive(&a);
+    if (hook == HOOK_COND_SIGNAL)
+        lock_table_signals(condition);
+    else
+        lock_table_condition_ends(condition);
 }
 
 #define DEFINE_TELLING(name, version, hook, parameters, arguments)                                 \

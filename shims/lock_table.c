@@ -22,7 +22,10 @@ static void forget_thread(struct board_thread *e) {
     atomic_store(&e->wait.address, 0);
     for (int i = 0; i < BOARD_HELD_LOCKS; i++)
         atomic_store(&e->held[i].address, 0);
+    for (int i = 0; i < BOARD_SIGNALLED; i++)
+        atomic_store(&e->signalled[i], 0);
     atomic_store(&e->n_used, 0);
+    atomic_store(&e->n_forgotten, 0);
     atomic_store(&e->party, 0);
 }
 
@@ -279,6 +282,46 @@ void lock_table_woke(struct lock_call *c, bool mutex_is_back) {
     end_wait(c);
     if (c->released && mutex_is_back)
         own(c->thread, c, c->mutex, c->mutex_kind);
+}
+
+/* ---- signalling ---- */
+
+void lock_table_signals(const void *condition) {
+    struct board_thread *e = self();
+    uint64_t address = (uint64_t)(uintptr_t)condition;
+    if (!e)
+        return;
+    for (int i = 0; i < BOARD_SIGNALLED; i++)
+        if (atomic_load_explicit(&e->signalled[i], memory_order_relaxed) == address)
+            return;
+    for (int i = 0; i < BOARD_SIGNALLED; i++) {
+        uint64_t nothing = 0;
+        if (atomic_compare_exchange_strong(&e->signalled[i], &nothing, address))
+            return;
+    }
+    uint32_t n = atomic_fetch_add(&e->n_forgotten, 1);
+    atomic_store(&e->signalled[n % BOARD_SIGNALLED], address);
+}
+
+/* A newer one may be in its place by now. */
+static void forget_signalled(struct board_thread *e, uint64_t address) {
+    for (int i = 0; i < BOARD_SIGNALLED; i++) {
+        uint64_t expected = address;
+        if (atomic_load_explicit(&e->signalled[i], memory_order_relaxed) == address)
+            atomic_compare_exchange_strong(&e->signalled[i], &expected, 0);
+    }
+}
+
+void lock_table_condition_ends(const void *condition) {
+    const struct board *b = process->board;
+    if (!self())
+        return;
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        struct board_thread *e = &board_threads(b)[i];
+        board_party party = atomic_load_explicit(&e->party, memory_order_relaxed);
+        if (party && board_party_slot(party) == process->slot)
+            forget_signalled(e, (uint64_t)(uintptr_t)condition);
+    }
 }
 
 /* ---- what lies in memory that is about to be freed ---- */

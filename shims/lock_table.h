@@ -1,7 +1,7 @@
 /* The lock table: who owns and who waits for what, on the board, so that it outlives every party.
- * Each thread writes its own entry and nobody else's, save that a lock released by a stranger is
- * taken out of its owner's. Any thread, signal handlers too; never locks, never allocates. A table
- * that is too small is TABLE_LOCKS. */
+ * Each thread writes its own entry and nobody else's, save that a lock released by a stranger and a
+ * condition that is destroyed are taken out. Any thread, signal handlers too; never locks, never
+ * allocates. A table that is too small is TABLE_LOCKS. */
 #ifndef HOLDPOINT_LOCK_TABLE_H
 #define HOLDPOINT_LOCK_TABLE_H
 
@@ -49,6 +49,11 @@ bool lock_table_release(const void *lock);
  */
 void lock_table_waits(struct lock_call *c);
 void lock_table_woke(struct lock_call *c, bool mutex_is_back);
+
+/* The thread is about to signal the condition, to one or to all: it is remembered as one that does,
+ * until it has signalled too many others since, or the condition is destroyed. */
+void lock_table_signals(const void *condition);
+void lock_table_condition_ends(const void *condition);
 
 /* This thread's own entry for the lock; NULL: it does not own it, as far as the table knows. */
 struct board_held *lock_table_own(const void *lock);

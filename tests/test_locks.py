@@ -1,4 +1,6 @@
 """The lock table: semantics.md, Steps 13 (blocked) and Verdicts 3, the hooks lock.* and cond.*, detector `locks`."""
+import re
+
 import pytest
 
 from laboratory import compile_c, in_order, lines, point, undone
@@ -627,27 +629,91 @@ STANDSTILL = """
 static pthread_mutex_t w = PTHREAD_MUTEX_INITIALIZER, q = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static void *waits(void *u) { pthread_mutex_lock(&w); pthread_mutex_lock(&q); a(1); WAIT; pthread_mutex_unlock(&q); pthread_mutex_unlock(&w); return u; }
-static void *signals(void *u) { nap(100); pthread_mutex_lock(&w); pthread_cond_signal(&news); pthread_mutex_unlock(&w); return u; }
+static void *signals(void *u) { BEFORE; nap(100); pthread_mutex_lock(&w); pthread_cond_signal(&news); pthread_mutex_unlock(&w); return u; }
 static void *third(void *u) { THIRD; return u; }
-int main(void) { pthread_t t[3] = {go(waits), go(signals), go(third)}; for (int i = 0; i < 3; i++) join(t[i]); return 0; }
+int main(void) { SET_UP; pthread_t t[3] = {go(signals), go(third)}; nap(20); t[2] = go(waits); for (int i = 0; i < 3; i++) join(t[i]); return 0; }
 """
 FOREVER, LIMITED = "pthread_cond_wait(&news, &q)", "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 2; pthread_cond_timedwait(&news, &q, &t)"
+SIGNALS = "pthread_cond_broadcast(&news)"
+SHARED = "pthread_condattr_t s; pthread_condattr_init(&s); pthread_condattr_setpshared(&s, 1); pthread_cond_init(&news, &s)"
 
 
-@pytest.mark.parametrize("wait, other, kinds", [
-    (FOREVER, "", ["deadlock"]),
-    (FOREVER, "nap(100); pthread_mutex_lock(&w)", ["deadlock"]),                                     # one more that waits for the same
-    (FOREVER, "nap(1500); pthread_cond_signal(&news)", []),                                # somebody is left to signal it
-    (FOREVER, "int p[2]; char x; if (!pipe(p)) x = (char)read(p[0], &x, 1)", ["hang"]),    # who knows what comes out of a pipe
-    (LIMITED, "", [])])                                                                    # it gives up by itself
-def test_a_condition_that_nobody_is_left_to_signal_is_a_deadlock(lab, wait, other, kinds):
-    r = lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]',
-                STANDSTILL.replace("WAIT;", wait + ";").replace("THIRD", other), arguments=["--stall", "3s"])
-    assert r.kinds == kinds, r
-    if kinds == ["deadlock"]:
-        text, roles = r.findings[0]["text"], [s["role"] for s in r.findings[0]["stacks"]]
-        assert "nobody is left to signal it" in text and "waits for the mutex" in text, text
-        assert roles.count("use") == roles.count("previous") == 1 and "acquisition" in roles, roles
+def standstill(lab, wait=FOREVER, before=SIGNALS, third="", set_up=""):
+    text = STANDSTILL
+    for word, instead in {"WAIT": wait, "BEFORE": before, "THIRD": third, "SET_UP": set_up}.items():
+        text = text.replace(word + ";", instead + ";")
+    return lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]', text,
+                   arguments=["--stall", "3s"])
+
+
+@pytest.mark.parametrize("before, third, says", [
+    ("", "", " and nobody is left to signal it"),
+    ("", "nap(100); pthread_mutex_lock(&w)", " and nobody is left to signal it"),             # one more that waits for the same
+    (SIGNALS, "", r", which only thread OTHER has signalled"),
+    (SIGNALS, "pthread_cond_signal(&news)", r", which only thread OTHER has signalled"),      # it has ended since
+    (SIGNALS, SIGNALS + "; nap(100); pthread_mutex_lock(&w)", r", which thread \d+ has signalled, and 1 more that wait too"),
+    ("pthread_cond_signal(&news); pthread_cond_destroy(&news); pthread_cond_init(&news, NULL)", "", " and nobody is left to signal it"),     # that was another one
+    (f"static pthread_cond_t more[8]; {SIGNALS}; for (int i = 0; i < 8; i++) pthread_cond_signal(&more[i])", "",
+     " and nobody is left to signal it")])                                              # it has signalled eight others since
+def test_a_condition_whose_signallers_are_stuck_is_a_deadlock(lab, before, third, says):
+    r = standstill(lab, before=before, third=third)
+    assert r.kinds == ["deadlock"] and r.verdict == "reproduced", (r, r.findings)
+    text, stacks = r.findings[0]["text"], r.findings[0]["stacks"]
+    waiter, mutex_waiter = re.search(r"thread (\d+) waits for the condition", text), re.search(r"thread (\d+) waits for the mutex", text)
+    assert re.search(waiter[0] + " 0x[0-9a-f]+" + says.replace("OTHER", mutex_waiter[1]), text), text
+    assert f"of thread {waiter[1]}" in text, text
+    by_role = {s["role"]: functions(s["frames"]) for s in stacks}
+    assert len(stacks) == 3 and any("waits" in by_role[role] for role in ("use", "previous")), by_role
+    assert by_role["acquisition"][0] == "waits", by_role                                    # where w was taken
+
+
+@pytest.mark.parametrize("third, kinds", [
+    ("nap(1500); pthread_cond_signal(&news)", []),                                          # somebody is left to signal it
+    (SIGNALS + "; nap(1500); pthread_cond_signal(&news)", []),                              # it did so before
+    ("int p[2]; char x; if (!pipe(p)) x = (char)read(p[0], &x, 1)", ["hang"]),              # who knows what comes out of a pipe
+    (SIGNALS + "; int p[2]; char x; if (!pipe(p)) x = (char)read(p[0], &x, 1)", ["hang"])])
+def test_a_condition_that_somebody_could_still_signal_is_no_deadlock(lab, third, kinds):
+    r = standstill(lab, third=third)
+    assert r.kinds == kinds, (r, r.findings)
+
+
+def test_a_condition_wait_that_gives_up_is_no_deadlock(lab):
+    assert standstill(lab, LIMITED).kinds == []
+
+
+def test_a_condition_that_another_process_can_signal_is_no_deadlock(lab):
+    assert standstill(lab, set_up=SHARED).kinds == ["hang"]
+
+
+@pytest.mark.parametrize("fourth, kinds", [("pthread_mutex_lock(&x)", ["deadlock"]),       # of the loop, which waits for w
+                                           ("nap(1500); pthread_cond_signal(&news)", [])])
+def test_a_condition_signalled_by_a_thread_that_is_stuck_elsewhere(lab, fourth, kinds):
+    r = lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]', """
+static pthread_mutex_t w = PTHREAD_MUTEX_INITIALIZER, q = PTHREAD_MUTEX_INITIALIZER, x = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+static void *exits(void *u) { pthread_mutex_lock(&w); pthread_mutex_lock(&q); a(1); pthread_cond_wait(&news, &q); pthread_mutex_unlock(&q);
+    pthread_mutex_unlock(&w); return u; }
+static void *loop(void *u) { pthread_mutex_lock(&x); nap(200); pthread_mutex_lock(&w); pthread_mutex_unlock(&w); pthread_mutex_unlock(&x); return u; }
+static void *signals(void *u) { pthread_cond_signal(&news); nap(100); FOURTH; return u; }
+int main(void) { pthread_t l = go(loop), s = go(signals); nap(50); join(go(exits)); join(l); join(s); return 0; }
+""".replace("FOURTH", fourth), arguments=["--stall", "3s"])
+    assert r.kinds == kinds, (r, r.findings)
+    if kinds:
+        said = re.sub(r" 0x[0-9a-f]+", "", r.findings[0]["text"])
+        waits = dict(re.findall(r"thread (\d+) waits for the \w+,? (?:of|which only) thread (\d+)", said))
+        start = next(iter(waits))
+        assert len(waits) == 3 and waits[waits[waits[start]]] == start, said
+
+
+def test_two_conditions_each_signalled_by_the_other_thread_are_a_deadlock(lab):
+    r = lab.run('plan: p\npoints: {a: {hook: "call:libt.so!a"}}\nsteps: [reach a]\ndetect: [deadlock]', """
+static pthread_mutex_t q = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t ping = PTHREAD_COND_INITIALIZER, pong = PTHREAD_COND_INITIALIZER;
+static void turns(pthread_cond_t *mine, pthread_cond_t *other) { pthread_cond_signal(other); nap(100); pthread_mutex_lock(&q); a(1);
+    pthread_cond_wait(mine, &q); pthread_mutex_unlock(&q); }
+static void *pings(void *u) { turns(&pong, &ping); return u; }
+static void *pongs(void *u) { turns(&ping, &pong); return u; }
+int main(void) { pthread_t t = go(pings); join(go(pongs)); join(t); return 0; }""", arguments=["--stall", "3s"])
+    assert r.kinds == ["deadlock"] and r.findings[0]["text"].count("which only thread") == 2, (r, r.findings)
 
 
 def test_threads_that_all_wait_on_conditions_are_a_hang(lab):

@@ -37,6 +37,7 @@ enum {
     BOARD_SLOTS_PER_RANK = 4, /* processes that may check in: this many per rank, and 16 more */
     BOARD_HELD_LOCKS = 64,    /* by one thread at a time */
     BOARD_LOCK_FRAMES = 8,
+    BOARD_SIGNALLED = 8, /* conditions that a thread signalled and that are remembered */
     BOARD_DESTROYED_LOCKS = 256,
     BOARD_MOST_GUARDED_BYTES = 16 * 1024 * 1024, /* of one block */
 };
@@ -381,7 +382,7 @@ struct board_wait {
     _Atomic uint64_t number;  /* of this thread's waits: the same number later is the same wait */
     _Atomic uint64_t address; /* lock, condition variable, pthread_t; 0: it does not wait */
     uint64_t mutex;           /* condition variable: the mutex that comes back with it */
-    uint32_t kind, timed;     /* enum lock_kind; 1: it gives up by itself */
+    uint32_t kind, timed; /* enum lock_kind; 1: it gives up by itself, or another process ends it */
     uint64_t since_ns;
 };
 
@@ -389,8 +390,9 @@ struct board_thread {
     _Atomic board_party party; /* 0: free */
     uint64_t self;             /* its pthread_t */
     struct board_wait wait;
-    _Atomic uint32_t n_used; /* of `held`: none behind was ever taken */
-    uint32_t pad;
+    _Atomic uint32_t n_used;      /* of `held`: none behind was ever taken */
+    _Atomic uint32_t n_forgotten; /* conditions that had to leave `signalled` for newer ones */
+    _Atomic uint64_t signalled[BOARD_SIGNALLED]; /* addresses of conditions; 0: free */
     struct board_held held[BOARD_HELD_LOCKS];
 };
 

@@ -6,8 +6,9 @@ STEPS, STEPS_H, ENGINE, PROCESS = "harness/board/steps.c", "harness/board/steps.
 STEP_RULES = "harness/board/steps.h"
 MATCH, THREAD, WATCH = "shims/match.c", "shims/hook_thread.c", "harness/watch.c"
 PROOF, VERDICT = "harness/proof.c", "harness/verdict.c"
-BLOCKED, TABLE, RESULTS = "harness/blocked.c", "shims/lock_table.c", "harness/results.c"
-MISUSE, LOCKS = "shims/lock_misuse.c", "tests/test_locks.py"
+BLOCKED, WAITS, CYCLE = "harness/blocked.c", "harness/waits.c", "harness/cycle.c"
+TABLE, RESULTS = "shims/lock_table.c", "harness/results.c"
+COND, MISUSE, LOCKS = "shims/hook_cond.c", "shims/lock_misuse.c", "tests/test_locks.py"
 RULES, FAULTS, VERDICTS = "tests/test_steps.py", "tests/test_faults.py", "tests/test_verdicts.py"
 SWEEPS = "tests/test_sweeps.py"
 CONN, DESCRIPTORS, CONNECTIONS = "shims/hook_conn.c", "shims/descriptors.c", "tests/test_conn.py"
@@ -137,19 +138,32 @@ WRONG = [
         ("(!f->before_plan && finding_is_expected(e, f))", "finding_is_expected(e, f)")],
         f"{VERDICTS}::test_verdict_01_a_finding_before_the_plan_began_is_another_finding"),
     Wrong("a timeout is called blocked", WATCH, [
-        ("!blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail))",
-         "!(blocked_find(&w->waits, w->b, s, &found, detail, sizeof detail) ||\n"
+        ("!blocked_find(&w->waits, s, &found, detail, sizeof detail))",
+         "!(blocked_find(&w->waits, s, &found, detail, sizeof detail) ||\n"
          "          steps_now() > atomic_load(&s->progress_ns) + w->b->timeout_ns / 2))"),
         ("evidence_blocked(w->b, &found, detail);", "strcpy(detail, \"waits\");")],
         f"{LOCKS}::test_step_13_a_mere_timeout_is_not_blocked"),
     Wrong("whoever waits for any lock is called blocked", BLOCKED, [
-        ("point == BOARD_NONE && follow(q, owner, others + 1, found)", "point == BOARD_NONE && others > MOST_OTHERS"),
+        ("point == BOARD_NONE && follow(q, owner, others + 1)", "point == BOARD_NONE && others > MOST_OTHERS"),
         ("        if (point == BOARD_NONE)\n            continue;\n", "")],
         f"{LOCKS}::test_step_13_a_thread_that_owns_the_lock_but_is_not_held_blocks_nothing"),
     Wrong("blocked only directly", BLOCKED, [("others > MOST_OTHERS", "others > 0")],
           f"{LOCKS}::test_step_13_blocked_through_other_threads"),
-    Wrong("a lock with a time limit blocks", BLOCKED, [("return !timed && is_asleep", "return is_asleep")],
+    Wrong("a lock with a time limit blocks", WAITS, [("return !timed && is_asleep", "return is_asleep")],
           f"{LOCKS}::test_step_13_a_mere_timeout_is_not_blocked"),
+    Wrong("whoever is in the table and waits makes a process at rest", CYCLE, [
+        ("!waits_for(r->w, t, AT_REST_NS, &wait))\n        return false;", "!waits_for(r->w, t, AT_REST_NS, &wait))\n        return true;")],
+        f"{LOCKS}::test_a_condition_that_somebody_could_still_signal_is_no_deadlock"),
+    Wrong("a condition with a time limit is waited for forever", WAITS, [("return !timed && is_asleep", "return is_asleep")],
+          f"{LOCKS}::test_a_condition_wait_that_gives_up_is_no_deadlock"),
+    Wrong("another process's signals are nobody's", COND, [("if (is_shared(w->call.object))", "if (is_shared(w->call.object) && !w)")],
+          f"{LOCKS}::test_a_condition_that_another_process_can_signal_is_no_deadlock"),
+    Wrong("who signalled a condition is not remembered", TABLE, [
+        ("if (atomic_compare_exchange_strong(&e->signalled[i], &nothing, address))", "if (nothing == address)")],
+        f"{LOCKS}::test_two_conditions_each_signalled_by_the_other_thread_are_a_deadlock"),
+    Wrong("a destroyed condition's signallers are the new one's", COND, [
+        ("lock_table_condition_ends(condition);", "(void)condition;")],
+        f"{LOCKS}::test_a_condition_whose_signallers_are_stuck_is_a_deadlock"),
     Wrong("a condition wait keeps its mutex", TABLE, [("c->released = h && h->depth == 1;", "c->released = false;")],
           f"{LOCKS}::test_a_condition_wait_takes_its_mutex_again"),
     Wrong("a condition wait does not take its mutex again", TABLE, [
