@@ -9,6 +9,7 @@
 
 #include "allocate.h"
 #include "findings.h"
+#include "record.h"
 #include "yaml_tree.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -38,14 +39,14 @@ static bool read_glob(struct yaml_tree *t, yaml_node_t *v, void *into) {
 }
 
 static bool read_stack(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *value, void *into) {
-    static const char *const role[] = {"use",      "previous",    "free",
-                                       "alloc",    "initiator",   "dead-frame",
-                                       "callback", "acquisition", "destroy"};
+    const char *role[STACK_PREVIOUS + 1];
     struct known *known = into;
     const char *name = (const char *)key->data.scalar.value;
     bool is_role = false;
-    for (size_t i = 0; i < COUNT(role); i++)
+    for (size_t i = 0; i < COUNT(role); i++) {
+        role[i] = role_text((uint32_t)i);
         is_role |= strcmp(name, role[i]) == 0;
+    }
     if (!is_role)
         return tree_unknown(t, key, "stack", name, role, COUNT(role));
     if (known->n_stacks == (int)COUNT(known->stack))

@@ -34,7 +34,7 @@ struct object_tables {
     size_t n_plt, n_rela;
 };
 
-/* Looks at what is mapped now; calls `added` for each object not seen before, `removed` none: those
+/* Looks at what is mapped now; calls `added` for each object not seen before. Those that are gone
  * are forgotten. */
 void objects_scan(bool at_start, void (*added)(struct object *));
 struct object *objects_at(uintptr_t address);
@@ -44,6 +44,8 @@ bool object_stands_between(const struct object *o, uintptr_t code);
 struct object *objects_next(unsigned *i);
 
 void object_tables(const struct object *o, struct object_tables *t);
+/* Symbols in its table, from 1 on, those that it only asks for counted in. */
+uint32_t object_count_symbols(const struct object_tables *t);
 /* Default-version definition of an exported function in this object, or NULL. */
 const ElfW(Sym) * object_symbol(const struct object *o, const char *name);
 /* Does the glob name this object ("PROGRAM" names the program)? */
