@@ -46,6 +46,11 @@ int main(int argc, char **argv) {
     if (argc > 1) { printf("second %s %d\n", argv[1], a(9)); return 0; }
     a(1); execl("/proc/self/exe", argv[0], "life", (char *)0); return 1;
 }""")
+PROGRAMS["failed_exec"] = ("c", ["a"], r"""
+int main(void) {
+    a(1); execl("/nonexistent", "x", (char *)0); printf("%d ", errno == ENOENT); execvp("/", (char *[]){"x", NULL});
+    printf("%d %d\n", errno == EACCES, a(2)); return 0;
+}""")
 PROGRAMS["vfork"] = ("c", ["a"], r"""
 int main(void) {
     int status, before = 11; a(1); pid_t p = vfork();
@@ -278,3 +283,10 @@ def test_the_preload_is_the_ranks_own_and_no_childs(lab):
 def test_a_preload_of_the_users_own_is_kept(lab):
     r = lab.run("plan: bare", 'int main(void) { return system("echo child=[$LD_PRELOAD]"); }', env={"LD_PRELOAD": str(lab.library)})
     assert f"child=[{lab.library}]" in r.stdout, r
+
+
+def test_a_rank_whose_exec_failed_still_says_how_it_ends(lab):
+    """To a shell that started it, not to us: only the board knows its exit status."""
+    r = lab.holdpoint.exec("plan: bare", ["sh", "-c", '"$@"; exit 0', "sh", "holdpoint", "rank", lab.program(
+        'int main(void) { execl("/nonexistent", "x", (char *)0); return 3; }')], ranks=1)
+    assert r.trial["ranks"][0]["exit"] == 3 and "expected exit 0, got 3" in r.reason, r
