@@ -93,7 +93,7 @@ stage "build gcc" make -j "$jobs" all
 stage "unit gcc" make -j "$jobs" unit
 mapfile -t scripts < <(sources '*.sh' | grep -v '^build')
 stage "shellcheck" shellcheck .ci/run "${scripts[@]}"
-mapfile -t code < <(sources '*.c' '*.h')
+mapfile -t code < <(sources '*.c' '*.cpp' '*.h')
 stage "clang-format" clang-format --dry-run -Werror "${code[@]}"
 stage "build clang" clang_build
 stage "unit clang" make -j "$jobs" BUILD=build/clang CC=clang unit

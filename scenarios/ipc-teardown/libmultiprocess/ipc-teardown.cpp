@@ -1,6 +1,6 @@
-// The workload of ipc-teardown on libmultiprocess itself, for whoever has it installed: the modes and
-// arguments of ../workload/ipc-teardown.c, but for the conversation. The servers are this program
-// again. Every wait is bounded.
+// The workload of ipc-teardown on libmultiprocess itself, for whoever has it installed: the modes
+// and arguments of ../workload/ipc-teardown.c, but for the conversation. The servers are this
+// program again. Every wait is bounded.
 #include <teardown.capnp.h>
 #include <teardown.capnp.proxy.h>
 
@@ -42,8 +42,12 @@ void log(mp::LogMessage message) {
 
 class Server final : public Teardown {
   public:
-    int ping(int value) override { return value + 1; }
-    void die() override { _exit(0); }
+    int ping(int value) override {
+        return value + 1;
+    }
+    void die() override {
+        _exit(0);
+    }
 };
 
 void serve() {
@@ -75,11 +79,21 @@ pid_t spawn(int fd) {
 struct Mode {
     std::string name;
     long us;
-    bool is(const char *other) const { return name == other; }
-    size_t threads() const { return is("many") ? 16 : 1; }
-    size_t servers() const { return is("many") ? 4 : 1; }
-    bool kills() const { return !is("local") && !is("incall"); }
-    bool releases() const { return is("idle") || is("many"); }
+    bool is(const char *other) const {
+        return name == other;
+    }
+    size_t threads() const {
+        return is("many") ? 16 : 1;
+    }
+    size_t servers() const {
+        return is("many") ? 4 : 1;
+    }
+    bool kills() const {
+        return !is("local") && !is("incall");
+    }
+    bool releases() const {
+        return is("idle") || is("many");
+    }
 };
 
 struct Servers {
