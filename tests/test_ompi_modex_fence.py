@@ -163,4 +163,6 @@ def test_client_a_callback_that_wins_is_not_flagged(holdpoint):
 @pytest.mark.parametrize("ranks, trials", [(2, 20), (32, 3)])
 def test_client_twenty_of_twenty(holdpoint, plan, ranks, trials):
     r = holdpoint.run("ompi-modex-fence", "--workload", "client", "--plan", plan, "--ranks", ranks, "--trials", trials, timeout=1800)
-    assert r.rc == 0 and all(row["exercised"] == trials for row in r.json["verdicts"]), r
+    assert r.rc == 0, r
+    for row in r.json["verdicts"]:  # under AddressSanitizer the report ends the rank within its last step
+        assert row["reproduced" if row["verdict"] == "reproduced" else "exercised"] == trials, row
