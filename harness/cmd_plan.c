@@ -45,7 +45,7 @@ static void show_point(const struct plan *p, int i) {
     if (point->role >= 0)
         printf(", role %s", p->role[point->role].name);
     if (point->within >= 0)
-        printf(", within %s", p->point[point->within].name);
+        printf(", within %s", plan_outer_name(&p->point[point->within]));
     if (point->nth)
         printf(", nth %u", point->nth);
     if (point->after)

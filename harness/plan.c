@@ -180,6 +180,8 @@ static bool read_other_object(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return plan_point_name(t, v, &point->object_of);
 }
 
+#define POINT_OF_HOOK "within " /* what such a point's name begins with */
+
 /* What `within` may name: points, and hooks whose calls have an extent. */
 static bool complain_of_within(struct yaml_tree *t, yaml_node_t *v, const char *name) {
     const struct plan *p = t->context;
@@ -199,6 +201,11 @@ static bool complain_of_within(struct yaml_tree *t, yaml_node_t *v, const char *
     return tree_unknown(t, v, "point or hook", name, known, n);
 }
 
+const char *plan_outer_name(const struct plan_point *outer) {
+    size_t prefix = strlen(POINT_OF_HOOK);
+    return strncmp(outer->name, POINT_OF_HOOK, prefix) == 0 ? outer->name + prefix : outer->name;
+}
+
 /* `within` names a point, or a hook for all of its calls: that one gets a point of its own. */
 static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan *p = t->context;
@@ -210,7 +217,7 @@ static bool read_within(struct yaml_tree *t, yaml_node_t *v, void *into) {
         return plan_point_name(t, v, into);
     if (hook == HOOK_COUNT || hook == HOOK_CALL)
         return complain_of_within(t, v, name);
-    AUTO_TEXT text = format_text("within %s", name);
+    AUTO_TEXT text = format_text(POINT_OF_HOOK "%s", name);
     int found = point_named(p, text);
     if (found < 0 && (found = declare(t, v, copy_text(text))) >= 0) {
         p->point[found].hook = hook;

@@ -120,6 +120,9 @@ void plan_for_trial(struct plan *p, int number);
 /* A fault in one line for people: "fail init_step rank 0 return -1"; the caller's to free. */
 char *plan_fault_text(const struct plan *p, const struct plan_fault *f);
 
+/* What `within:` says for this point: the hook where a hook is named itself, else the point. */
+const char *plan_outer_name(const struct plan_point *outer);
+
 /* The step (index) that a point's `after:` names, by its number from 1, its text, or text and "#2"
  * for the second of that text; -1: no such step. */
 int plan_after(const struct plan *p, const char *after);

@@ -149,12 +149,6 @@ static bool within_itself(const struct plan *p, int point) {
     return false;
 }
 
-/* The point of a hook that is named itself, `within: HOOK`, is called "within HOOK". */
-static const char *name_of_outer(const struct plan_point *outer) {
-    size_t prefix = strlen("within ");
-    return strncmp(outer->name, "within ", prefix) == 0 ? outer->name + prefix : outer->name;
-}
-
 static void check_within(struct check *k, int i) {
     const struct plan *p = k->plan;
     const struct plan_point *point = &p->point[i];
@@ -169,7 +163,7 @@ static void check_within(struct check *k, int i) {
         REFUSE_AT(k, point,
                   "%s is within %s, which is never entered: %s is an instant, not a call; "
                   "name a point whose hook is a call",
-                  point->name, name_of_outer(outer), hook_names[outer->hook].name);
+                  point->name, plan_outer_name(outer), hook_names[outer->hook].name);
     else if (outer->nth)
         REFUSE_AT(k, point,
                   "%s is within %s, which has nth: %u: an extent is each call's that matches the "

@@ -43,6 +43,13 @@ def test_a_plan_that_is_right_passes_the_check(lab):
     assert lab.holdpoint.call("plan", "check", lab.holdpoint.plan_file(PLAN)).rc == 0
 
 
+def test_the_check_shows_each_point_as_the_plan_says_it(lab):
+    text = 'plan: p\npoints: {a: {hook: lock.acquire, within: conn.teardown}, b: {hook: cond.wait, within: a}}\nsteps: [reach a, reach b]\n'
+    r = lab.holdpoint.call("plan", "check", lab.holdpoint.plan_file(text))
+    assert r.rc == 0 and "a: lock.acquire, side enter, within conn.teardown\n" in r.stdout, r
+    assert "b: cond.wait, side enter, within a\n" in r.stdout, r
+
+
 @pytest.mark.parametrize("content", [b"plan: p\n" + b"# filler\n" * 120_000, os.urandom(5000), b"\0" * 100],
                          ids=["one-megabyte", "random-bytes", "zeros"])
 def test_a_huge_or_binary_plan_is_refused(lab, content):
