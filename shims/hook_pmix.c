@@ -23,8 +23,8 @@ pmix_status PMIx_Fence_nb(const void *procs, size_t n_procs, const void *info, s
 
 /* One fence between its registration and the death of its owner's frame. */
 struct fence {
-    _Atomic uint32_t taken;
-    _Atomic uint32_t done; /* delivered, dropped or never begun */
+    _Atomic uint32_t turn; /* odd: it is under way */
+    uint32_t over;         /* what `turn` becomes when it was delivered, dropped or never begun */
     fence_callback callback;
     void *data;
     pmix_status status;
@@ -36,35 +36,30 @@ enum { MAX_FENCES = 64, HELPER_STACK = 256 * 1024 };
 static struct fence fences[MAX_FENCES];
 
 /* A probe still points into the entry until the frame it watches has returned. */
-static bool reusable(struct fence *f) {
-    if (!atomic_load(&f->taken))
-        return true;
+static bool is_probed(const struct fence *f) {
     for (uint32_t i = 0; i < f->watch.n; i++)
         if (f->watch.target[i].probed && !atomic_load(&f->watch.target[i].dead))
-            return false;
-    return atomic_load(&f->done) != 0;
+            return true;
+    return false;
 }
 
 static struct fence *take_fence(void) {
-    static _Atomic uint32_t
-        lock_free_turn; /* one taker at a time gets an entry that another has just released */
     for (int i = 0; i < MAX_FENCES; i++) {
-        uint32_t free_turn = 0;
-        if (!reusable(&fences[i]) ||
-            !atomic_compare_exchange_strong(&lock_free_turn, &free_turn, 1))
+        struct fence *f = &fences[i];
+        uint32_t turn = atomic_load(&f->turn);
+        if (turn & 1 || is_probed(f) ||
+            !atomic_compare_exchange_strong(&f->turn, &turn, turn + 1)) /* nobody had it since */
             continue;
-        bool mine = reusable(&fences[i]);
-        if (mine) {
-            atomic_store(&fences[i].done, 0);
-            fences[i].watch.n = 0;
-            atomic_store(&fences[i].taken, 1);
-        }
-        atomic_store(&lock_free_turn, 0);
-        if (mine)
-            return &fences[i];
+        f->watch.n = 0;
+        f->over = turn + 2;
+        return f;
     }
     process_table_full(TABLE_CALLBACKS);
     return NULL;
+}
+
+static void fence_is_over(struct fence *f) {
+    atomic_store(&f->turn, f->over);
 }
 
 static void set_attributes(struct arrival *a, const struct fence *f) {
@@ -99,7 +94,7 @@ static void deliver(struct fence *f) {
     back.sp = (uintptr_t)__builtin_frame_address(0);
     if (f->arrival.hook != BOARD_NONE && engine_takes_part())
         engine_arrive(&back);
-    atomic_store(&f->done, 1);
+    fence_is_over(f);
 }
 
 static void *helper(void *data) {
@@ -156,7 +151,7 @@ static pmix_status fence_watched(fence_function original, const void *procs, siz
     pmix_status status = original(procs, n_procs, info, n_info, completed, f);
     if (status) { /* an error, or completed at once: PMIx will not call back */
         atomic_fetch_sub(&process_slot()->promised, 1);
-        atomic_store(&f->done, 1);
+        fence_is_over(f);
     }
     return status;
 }
@@ -184,7 +179,7 @@ pmix_status PMIx_Fence_nb(const void *procs, size_t n_procs, const void *info, s
     if (a.hook != BOARD_NONE)
         engine_arrive(&a);
     if (a.fails) {
-        atomic_store(&f->done, 1);
+        fence_is_over(f);
         return (pmix_status)a.result;
     }
     pmix_status status = fence_watched(original, procs, n_procs, info, n_info, f);
