@@ -44,7 +44,7 @@ static void arrive(struct arrival *a) {
 
 static bool is_sanitizers(destructor *run) {
     const struct object *o = objects_at((uintptr_t)run);
-    return o && o->is_sanitizer;
+    return o && object_stands_between(o, (uintptr_t)run); /* also one that clang linked in */
 }
 
 /* One destructor, an extent of its own. A sanitizer's are its own business. */

@@ -41,3 +41,13 @@ def test_address_sanitizer_reports_the_use_after_free_of_a_hooked_program(lab, c
     r = lab.holdpoint.exec(PLAN, program, arguments=["--sanitizer", "address"])
     assert r.kinds == ["heap-use-after-free"] and set(r.steps.values()) == {"done"}, r
     assert r.trial["ranks"][0]["live_detectors"] == ["asan"], r.trial["ranks"]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_a_sanitizers_own_destructors_are_no_arrivals(lab, sanitizer, compiler):
+    body = "static pthread_key_t k; static void end(void *x) { (void)x; } static void *f(void *x) { pthread_setspecific(k, &k); return x; }\n" \
+        "int main(void) { pthread_key_create(&k, end); join(go(f)); return 0; }"
+    program = lab.program(body, f"-fsanitize={sanitizer}", compiler=compiler)
+    r = lab.holdpoint.exec("plan: p\npoints: {x: {hook: thread.exit}}\nfaults: [{at: x, do: delay, for: 1ms}]\n", program)
+    assert r.faults[0]["fired"] == 2 and r.verdict == "clean", r.faults  # the exit, and `end`

@@ -285,8 +285,9 @@ def test_a_preload_of_the_users_own_is_kept(lab):
     assert f"child=[{lab.library}]" in r.stdout, r
 
 
-def test_a_rank_whose_exec_failed_still_says_how_it_ends(lab):
+@pytest.mark.parametrize("end", ["return 3", "exit(3)", "_exit(3)", "_Exit(3)", "quick_exit(3)", 'execl("/nonexistent", "x", (char *)0); return 3'])
+def test_a_rank_says_itself_how_it_ends(lab, end):
     """To a shell that started it, not to us: only the board knows its exit status."""
     r = lab.holdpoint.exec("plan: bare", ["sh", "-c", '"$@"; exit 0', "sh", "holdpoint", "rank", lab.program(
-        'int main(void) { execl("/nonexistent", "x", (char *)0); return 3; }')], ranks=1)
+        "int main(void) { %s; }" % end)], ranks=1)
     assert r.trial["ranks"][0]["exit"] == 3 and "expected exit 0, got 3" in r.reason, r
