@@ -111,8 +111,14 @@ static bool is_sanitizer(const char *file) {
     return false;
 }
 
-/* clang links the runtime into the program: its interceptors lie together, and are exported. */
-static void find_interceptors(struct object *o) {
+/* Of what no program defines itself, as it may __asan_default_options, say. */
+static bool is_of_runtime(const char *name) {
+    return glob_matches("*__interceptor_*", name) || !strcmp(name, "__sanitizer_print_stack_trace");
+}
+
+/* clang links the runtime into the program: it lies together there, and exports its interceptors.
+ */
+static void find_runtime(struct object *o) {
     struct object_tables t;
     object_tables(o, &t);
     if (!object_symbol(o, "__asan_init") && !object_symbol(o, "__tsan_init"))
@@ -121,7 +127,7 @@ static void find_interceptors(struct object *o) {
     for (uint32_t i = 1, n = object_count_symbols(&t); i < n; i++) {
         const ElfW(Sym) *s = &t.symbols[i];
         uintptr_t low = o->base + s->st_value;
-        if (s->st_shndx == SHN_UNDEF || !glob_matches("*__interceptor_*", t.strings + s->st_name))
+        if (s->st_shndx == SHN_UNDEF || !is_of_runtime(t.strings + s->st_name))
             continue;
         o->sanitizer_low = low < o->sanitizer_low ? low : o->sanitizer_low;
         o->sanitizer_high =
@@ -151,7 +157,7 @@ static void fill(struct object *o, const struct dl_phdr_info *info, const struct
     o->is_ours = o->low <= (uintptr_t)&table && (uintptr_t)&table < o->high;
     o->is_sanitizer = is_sanitizer(o->file);
     if (s->first)
-        find_interceptors(o);
+        find_runtime(o);
     unsigned char id[32];
     uint32_t n_id = find_build_id(info, id, sizeof id);
     o->module = board_module(o->path, id, n_id);

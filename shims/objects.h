@@ -15,7 +15,7 @@ struct object {
     uintptr_t low, high; /* of all its segments */
     uintptr_t text_low, text_high;
     uintptr_t relro_low, relro_high;
-    uintptr_t sanitizer_low, sanitizer_high; /* of a sanitizer's interceptors, linked into it */
+    uintptr_t sanitizer_low, sanitizer_high; /* of a sanitizer's runtime, linked into it */
     const ElfW(Dyn) * dynamic;
     uint16_t module;                                  /* on the board, or BOARD_NONE */
     bool is_program, is_ours, is_sanitizer, at_start; /* at_start: loaded before main */

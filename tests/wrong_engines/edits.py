@@ -303,4 +303,6 @@ WRONG = [
           f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
     Wrong("what the owner of a dead frame stored there itself is the callback's", "shims/frames.c", [("|| switches != e->switches)", ")")],
         "tests/test_frames.py::test_whose_store_into_the_dead_frame_it_was"),
+    Wrong("a sanitizer's destructors are arrivals", EXIT, [("return o && object_stands_between(o, (uintptr_t)run);", "return o && o->is_sanitizer;")],
+        "tests/test_sanitizers.py::test_a_sanitizers_own_destructors_are_no_arrivals"),
 ]
