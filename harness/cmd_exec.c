@@ -58,6 +58,13 @@ static int run(int argc, char **argv, struct options *o, struct complaints *c) {
             "your launch line starts ranks through `holdpoint rank`, but how many? add --ranks N");
         return EXIT_USAGE;
     }
+    if (verdict_closing_step(o->expect)) {
+        complain(c, NULL, 0, 0,
+                 "that a fix closes a window counts only beside the bug that it fixes: "
+                 "`holdpoint run SCENARIO --component` with --expect '%s'",
+                 o->expect);
+        return EXIT_USAGE;
+    }
     AUTO_TEXT line = again_line(argc, argv);
     struct known_list known = {0};
     struct row r = {

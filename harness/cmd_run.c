@@ -22,7 +22,9 @@ static void usage(FILE *to) {
         "  --workload W           only this workload\n"
         "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless "
         "--expect says else\n"
-        "  --expect VERDICT       reproduced, clean, not-exercised or other-finding\n"
+        "  --expect VERDICT       reproduced, clean, not-exercised, other-finding, or\n"
+        "                         'closed-by-fix: STEP', which needs the bug on the variant "
+        "faulty\n"
         "  --gate C               judges a fix with confidence C, 0.99 say: --trials of the plan "
         "on "
         "the\n"
@@ -65,6 +67,7 @@ struct run {
     const char *out;
     enum gate_side side;
     struct gate gate; /* of the component's row */
+    bool opens;       /* this row shows the window open that a fix is to close */
     int status, rows, skipped;
     struct complaints *c;
 };
@@ -125,7 +128,7 @@ static const char *expectation(const struct run *run, const struct scenario_plan
         run->side == GATE_BASELINE ? 1.0 / trials_of(run, p) : 1; /* once: it is a measurement */
     if (run->side != NO_GATE)
         return run->side == GATE_BASELINE ? "reproduced" : "clean";
-    if (run->o->expect)
+    if (run->o->expect && !run->opens)
         return run->o->expect;
     if (run->o->component && !variant)
         return "clean";
@@ -158,7 +161,7 @@ static char *again_line(const struct run *run, const struct scenario_variant *v,
                {true, "--ranks", number},
                {run->side == GATE_COMPONENT, "--gate", confidence},
                {run->side != NO_GATE, "--trials", trials},
-               {o->expect, "--expect", o->expect},
+               {o->expect && !run->opens, "--expect", o->expect},
                {o->launcher_given, "--launcher", launcher_name(o->launcher)},
                {o->timeout_ns, "--timeout", limit},
                {o->stall_given, "--stall", stall},
@@ -331,10 +334,24 @@ static void gate_row(struct run *run, const struct scenario_variant *v,
 
 /* Whether a fix is to close a window: then it must be seen open first, in the same run. */
 static bool needs_baseline(const struct run *run, const struct scenario_plan *p, const char *only) {
-    for (int i = 0; i < p->n_expect && !run->o->expect; i++)
-        if (scenario_closing_step(&p->expect[i]) && (!only || !strcmp(only, p->expect[i].variant)))
+    if (run->o->expect)
+        return verdict_closing_step(run->o->expect) && expects_something(p, BASELINE_VARIANT);
+    for (int i = 0; i < p->n_expect; i++)
+        if (verdict_closing_step(p->expect[i].verdict) &&
+            (!only || !strcmp(only, p->expect[i].variant)))
             return true;
     return false;
+}
+
+/* The variant that shows a window open, if need be: its row is run. -1: none was. */
+static int run_baseline(struct run *run, const struct scenario_plan *p, const char *only) {
+    int baseline =
+        needs_baseline(run, p, only) ? scenario_variant_named(run->s, BASELINE_VARIANT) : -1;
+    run->opens = true;
+    if (baseline >= 0)
+        run_plan_on(run, &run->s->variant[baseline], p);
+    run->opens = false;
+    return baseline;
 }
 
 /* The user's own build, given by path, in the place of every variant; false: there is none. */
@@ -342,6 +359,7 @@ static bool run_plan_on_own_build(struct run *run, const struct scenario_plan *p
     struct scenario_variant given = {.find = is_prefix(run->s) ? run->s->component_what : NULL};
     if (!run->o->component || scenario_variant_named(run->s, run->o->component) >= 0)
         return false;
+    run_baseline(run, p, run->o->component);
     each_row(run, &given, p, run->o->gate > 0 ? gate_row : run_row);
     return true;
 }
@@ -359,14 +377,11 @@ static void run_plan(struct run *run, const struct scenario_plan *p) {
         each_row(run, &run->s->variant[scenario_variant_named(run->s, only)], p, gate_row);
         return;
     }
-    int baseline =
-        needs_baseline(run, p, only) ? scenario_variant_named(run->s, BASELINE_VARIANT) : -1;
-    if (baseline >= 0)
-        run_plan_on(run, &run->s->variant[baseline], p);
+    int baseline = run_baseline(run, p, only);
     for (int i = 0; i < run->s->n_variants; i++) {
         const struct scenario_variant *v = &run->s->variant[i];
         bool wanted = run->o->expect || run->o->plan || expects_something(p, v->name);
-        if (i != baseline &&
+        if ((i != baseline || run->o->expect) &&
             (only ? wanted && !strcmp(only, v->name) : expects_something(p, v->name)))
             run_plan_on(run, v, p);
     }

@@ -79,6 +79,8 @@ const char *verdict_name(enum verdict v);
  */
 #define CLOSED_BY_FIX    "closed-by-fix: "
 #define BASELINE_VARIANT "faulty"
+/* Its STEP; NULL: something else is expected, or nothing (NULL). */
+const char *verdict_closing_step(const char *expected);
 /* Expected of a plan that only counts how often the bug shows, a rate to stand beside another:
  * every trial was exercised, and found it or nothing. */
 #define EXPECT_MEASURED "measured"

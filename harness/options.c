@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect.h"
+
 bool options_duration(const char *text, uint64_t *ns) {
     static const struct {
         const char *unit;
@@ -41,7 +43,8 @@ static bool read_launcher(const char *text, struct options *o) {
 
 static bool known_verdict(const char *text) {
     return !strcmp(text, "reproduced") || !strcmp(text, "clean") ||
-           !strcmp(text, "not-exercised") || !strcmp(text, "other-finding");
+           !strcmp(text, "not-exercised") || !strcmp(text, "other-finding") ||
+           verdict_closing_step(text);
 }
 
 /* One option's argument; what it had to be, when it is not. */
@@ -74,7 +77,9 @@ static const char *take(struct options *o, int letter, char *argument) {
         return NULL;
     case 'e':
         o->expect = argument;
-        return known_verdict(argument) ? NULL : "reproduced, clean, not-exercised or other-finding";
+        return known_verdict(argument) ? NULL
+                                       : "reproduced, clean, not-exercised, other-finding or "
+                                         "'closed-by-fix: STEP'";
     case 'S':
         o->sanitizer = argument;
         return !strcmp(argument, "address") || !strcmp(argument, "thread") ? NULL

@@ -144,13 +144,6 @@ static int judge_measured(const struct counts *c) {
     return c->n && told == c->n ? EXIT_AS_EXPECTED : EXIT_CANNOT_TELL;
 }
 
-/* The step of an expected closed-by-fix, or NULL. */
-static const char *closed_step(const struct verdict_row *row) {
-    size_t n = strlen(CLOSED_BY_FIX);
-    return row->expected && strncmp(row->expected, CLOSED_BY_FIX, n) == 0 ? row->expected + n
-                                                                          : NULL;
-}
-
 static int judge(const struct verdict_row *row, const struct counts *c) {
     enum verdict v = verdict_of(c);
     if (row->expected && strcmp(row->expected, "reproduced") == 0)
@@ -273,7 +266,8 @@ static bool baseline_reproduced(const struct results *rs, const struct verdict_r
 /* Rule 3. Every trial ended blocked at the step; *why tells what else is lacking, if not NULL. */
 static int judge_closed(const struct results *rs, const struct verdict_row *row,
                         const struct trial_result *trial, int n, const char **why) {
-    int step = row->plan_read ? plan_after(row->plan_read, closed_step(row)) + 1 : 0, blocked = 0;
+    const char *closing = verdict_closing_step(row->expected);
+    int step = row->plan_read ? plan_after(row->plan_read, closing) + 1 : 0, blocked = 0;
     for (int i = 0; i < n; i++) {
         if (!cannot_tell(trial[i].verdict))
             return EXIT_NOT_AS_EXPECTED;
@@ -345,9 +339,9 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     struct counts c = count(row, trial, n);
     enum verdict v = verdict_of(&c);
     const char *why = NULL;
-    int status = row->gate          ? judge_gate(row, &c, &why)
-                 : closed_step(row) ? judge_closed(rs, row, trial, n, &why)
-                                    : judge(row, &c);
+    int status = row->gate                             ? judge_gate(row, &c, &why)
+                 : verdict_closing_step(row->expected) ? judge_closed(rs, row, trial, n, &why)
+                                                       : judge(row, &c);
     json_t *j = head_json(row);
     set_counts(j, &c, v);
     json_object_set_new(j, "expected", json_text(row->expected));

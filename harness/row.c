@@ -176,17 +176,16 @@ static bool run_one(const struct row *r, struct trial *t, struct trial_result *r
 
 /* What the row asks of a plan that is good in itself. */
 static bool row_allows(const struct row *r, const struct plan *p, struct complaints *c) {
-    size_t closed = strlen(CLOSED_BY_FIX);
-    bool closes = r->head.expected && !strncmp(r->head.expected, CLOSED_BY_FIX, closed);
+    const char *closing = verdict_closing_step(r->head.expected);
     int before = c->count;
-    if (closes && plan_after(p, r->head.expected + closed) < 0)
+    if (closing && plan_after(p, closing) < 0)
         complain(c, r->plan_file, 0, 0,
-                 "the scenario expects '%s', and that is no step of this plan: write a step's "
-                 "text as it stands there",
+                 "'%s' is expected, and that is no step of this plan: write a step's text as it "
+                 "stands there",
                  r->head.expected);
-    if (closes && sweep_most(p))
+    if (closing && sweep_most(p))
         complain(c, r->plan_file, p->sweep.line, p->sweep.column,
-                 "the scenario expects '%s', which one interleaving shows, and a sweep is many: "
+                 "'%s' is expected, which one interleaving shows, and a sweep is many: "
                  "take the sweep out of the plan",
                  r->head.expected);
     if (r->gated && p->heal)

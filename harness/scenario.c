@@ -377,11 +377,6 @@ static bool read_closed_by_fix(struct yaml_tree *t, yaml_node_t *v, void *into) 
     return true;
 }
 
-const char *scenario_closing_step(const struct scenario_expect *e) {
-    size_t n = strlen(CLOSED_BY_FIX);
-    return strncmp(e->verdict, CLOSED_BY_FIX, n) == 0 ? e->verdict + n : NULL;
-}
-
 static bool read_rated_verdict(struct yaml_tree *t, yaml_node_t *v, struct scenario_expect *e) {
     static const struct tree_key keys[] = {
         {"verdict", read_verdict, offsetof(struct scenario_expect, verdict), TREE_OPTIONAL},
@@ -394,7 +389,7 @@ static bool read_rated_verdict(struct yaml_tree *t, yaml_node_t *v, struct scena
     if (!tree_mapping(t, v, &schema, e))
         return false;
     long n_keys = v->data.mapping.pairs.top - v->data.mapping.pairs.start;
-    if (!e->verdict || (scenario_closing_step(e) && n_keys > 1))
+    if (!e->verdict || (verdict_closing_step(e->verdict) && n_keys > 1))
         return tree_complain(t, v,
                              "an expectation is verdict:, alone or with rate:, or closed-by-fix: "
                              "alone, with the step that the fix keeps from being done");
@@ -450,7 +445,7 @@ static bool closings_have_baseline(struct yaml_tree *t, yaml_node_t *key,
                                    const struct scenario_plan *p) {
     bool closes = false, reproduces = false;
     for (int i = 0; i < p->n_expect; i++) {
-        closes |= scenario_closing_step(&p->expect[i]) != NULL;
+        closes |= verdict_closing_step(p->expect[i].verdict) != NULL;
         reproduces |= strcmp(p->expect[i].variant, BASELINE_VARIANT) == 0 &&
                       strcmp(p->expect[i].verdict, verdict_name(VERDICT_REPRODUCED)) == 0;
     }

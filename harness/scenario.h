@@ -82,9 +82,6 @@ bool scenario_fits(const struct scenario_workload *w, const char *variant);
 /* Whether a plan is for a workload. */
 bool scenario_plan_takes(const struct scenario_plan *p, const char *workload);
 
-/* The step of an expected closed-by-fix, or NULL. */
-const char *scenario_closing_step(const struct scenario_expect *e);
-
 /* The folder of a scenario, by its path or by its name in a folder `scenarios`: below the working
  * folder, beside the program's folder, or where it was installed. NULL: complained, with the
  * nearest name. The caller frees it. */

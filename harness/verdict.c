@@ -17,6 +17,11 @@ const char *verdict_name(enum verdict v) {
     return verdict_names[v];
 }
 
+const char *verdict_closing_step(const char *expected) {
+    size_t n = strlen(CLOSED_BY_FIX);
+    return expected && strncmp(expected, CLOSED_BY_FIX, n) == 0 ? expected + n : NULL;
+}
+
 /* Kinds that count when nothing is known and the plan names none: memory, locks, deadlock (a hang
  * is how one looks from outside). */
 static bool is_race_kind(enum finding_kind k) {

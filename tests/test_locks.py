@@ -232,6 +232,23 @@ def test_verdict_03_closed_by_fix_needs_the_bug_on_faulty_in_the_same_run(lab):
     assert rows["fixed"]["status"] == 125 and "`faulty`" in rows["fixed"]["reason"] and r.rc != 0, r
 
 
+@pytest.mark.parametrize("other, status", [(LOCKED, 0), (FREE_TWICE, 1), ("b(1);", 1)], ids=["closed", "open", "passed"])
+def test_verdict_03_closed_by_fix_is_asked_of_a_build_of_ones_own_beside_faulty(lab, other, status):
+    variants = {"faulty": FREE_TWICE, "own": other}
+    folder = lab.scenario(BLOCKED, {name: CLOSED.replace("OTHER", body) for name, body in variants.items()}, {"faulty": "reproduced"})
+    own = lab.holdpoint.program.parent / "scenarios" / "made" / "own"
+    r = lab.holdpoint.run(folder, "--component", own, "--expect", "closed-by-fix: reach b")
+    faulty, given = r.json["verdicts"]
+    assert (faulty["variant"], faulty["expected"], faulty["as_expected"]) == ("faulty", "reproduced", True), faulty
+    assert (given["variant"], given["expected"]) == ("given", "closed-by-fix: reach b"), given
+    assert given["status"] == r.rc == status and "--expect" not in r.json["trials"][0]["again"], r
+
+
+def test_verdict_03_closed_by_fix_is_not_asked_of_a_plan_alone(lab):
+    r = lab.holdpoint.call("exec", "--plan", lab.holdpoint.plan_file(BLOCKED), "--expect", "closed-by-fix: reach b", "--", "true")
+    assert r.rc == 129 and "beside the bug that it fixes" in r.stderr, r
+
+
 def test_verdict_03_closed_by_fix_is_of_one_interleaving_not_of_a_sweep(lab):
     swept = BLOCKED + "faults: [{at: b, do: delay, for: 1ms}]\nsweep: {point: b, over: [b]}\n"
     r, rows = closing(lab, FREE_TWICE, LOCKED, plan=swept)
