@@ -239,6 +239,7 @@ static void takes_too_long(void) {
 static pid_t start_runner(struct trial *t) {
     pid_t runner = fork();
     if (runner == 0) {
+        signal(SIGINT, SIG_DFL); /* a shell's background job starts with it ignored */
         struct ending e = run(t);
         _exit(e.interrupted ? 10 : e.guard_died ? 11 : 12);
     }
