@@ -20,10 +20,7 @@ say() { printf 'run.sh: %s\n' "$*" >&2; }
 
 # The packages of one section of ci/packages.txt that are not installed.
 missing_packages() {
-    local wanted
-    wanted=$(awk -v section="[$1]" '/^\[/ {in_section = ($0 == section); next} in_section && /^[^#]/ {print $1}' \
-        "$root/ci/packages.txt")
-    comm -23 <(sort -u <<<"$wanted") \
+    comm -23 <(section_packages "$1" | sort -u) \
         <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u)
 }
 
