@@ -63,6 +63,8 @@ static void show(const struct plan *p) {
         show_point(p, i);
     for (int i = 0; i < p->n_faults; i++)
         printf("  fault  %s\n", p->fault[i].text);
+    if (p->frames.guard >= 0)
+        printf("  frames the call at %s runs on a guarded stack\n", p->point[p->frames.guard].name);
     if (p->heap.from)
         printf("  heap   allocations of %s, %llu to %llu bytes\n", p->heap.from,
                (unsigned long long)p->heap.low, (unsigned long long)p->heap.high);

@@ -262,6 +262,7 @@ bool plan_compile(const struct plan *p, double time_scale, struct board *b, stru
     b->heap_from = string(&k, p->heap.from);
     b->heap_low = p->heap.low;
     b->heap_high = p->heap.high;
+    b->guarded_point = p->frames.guard < 0 ? BOARD_NONE : (uint32_t)p->frames.guard;
     b->follow = p->follow;
     b->follow_program = string(&k, p->follow_program);
     b->plan_name = string(&k, p->name);

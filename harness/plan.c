@@ -505,6 +505,18 @@ static bool read_heap(struct yaml_tree *t, yaml_node_t *v, void *into) {
     return tree_mapping(t, v, &schema, heap);
 }
 
+static bool read_frames(struct yaml_tree *t, yaml_node_t *v, void *into) {
+    static const struct tree_key keys[] = {
+        {"guard", plan_point_name, offsetof(struct plan_frames, guard), TREE_REQUIRED},
+        {0},
+    };
+    static const struct tree_schema schema = {"frames", keys, NULL};
+    struct plan_frames *frames = into;
+    frames->line = tree_line(v);
+    frames->column = tree_column(v);
+    return tree_mapping(t, v, &schema, frames);
+}
+
 static bool read_follow(struct yaml_tree *t, yaml_node_t *v, void *into) {
     struct plan *p = into;
     char *text = NULL;
@@ -554,6 +566,7 @@ static const struct tree_key plan_keys[] = {
     {"timeout", tree_duration, IN_PLAN(timeout_ns), TREE_OPTIONAL},
     {"detect", read_detectors, IN_PLAN(detectors), TREE_OPTIONAL},
     {"heap", read_heap, IN_PLAN(heap), TREE_OPTIONAL},
+    {"frames", read_frames, IN_PLAN(frames), TREE_OPTIONAL},
     {"follow", read_follow, 0, TREE_OPTIONAL},
     {"env", read_env, 0, TREE_OPTIONAL},
     {"sweep", plan_read_sweep, IN_PLAN(sweep), TREE_OPTIONAL},
@@ -569,6 +582,7 @@ struct plan *plan_read(const char *file, struct complaints *c) {
     p->file = copy_text(file);
     p->hash = tree.hash;
     p->timeout_ns = 5000000000u;
+    p->frames.guard = -1;
     tree.context = p;
     bool ok = tree_mapping(&tree, tree_root(&tree), &schema, p);
     if (ok && p->scope_rank && p->n_ranks_listed == 0)

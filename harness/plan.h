@@ -90,6 +90,11 @@ struct plan_heap {
     int line, column;
 };
 
+struct plan_frames {
+    int guard; /* the point whose call runs on a guarded stack; -1: none */
+    int line, column;
+};
+
 struct plan {
     char *file, *name;
     uint64_t hash; /* FNV-1a 64 of the file's bytes; of the element too when the plan is one */
@@ -99,6 +104,7 @@ struct plan {
     uint64_t timeout_ns;                        /* unscaled; default 5 s */
     unsigned detectors;                         /* enum detector bits */
     struct plan_heap heap;                      /* what detector `heap` guards */
+    struct plan_frames frames;                  /* what detector `frames` guards */
     enum follow_policy follow;
     char *follow_program;
     struct plan_point point[BOARD_MAX_POINTS];

@@ -77,7 +77,7 @@ static bool is_role_point(const struct plan *p, int point) {
 }
 
 static bool is_used(const struct plan *p, int point) {
-    if (first_step(p, point) >= 0 || is_role_point(p, point))
+    if (first_step(p, point) >= 0 || is_role_point(p, point) || p->frames.guard == point)
         return true;
     for (int i = 0; i < p->n_faults; i++)
         if (p->fault[i].point == point || p->fault[i].until == point)
@@ -600,6 +600,22 @@ static void check_guard(struct check *k) {
         REFUSE_AT(k, heap, "heap: says what the detector `heap` guards: add `detect: [heap]`");
 }
 
+static void check_guarded_stack(struct check *k) {
+    const struct plan_frames *frames = &k->plan->frames;
+    if (frames->guard < 0)
+        return;
+    const struct plan_point *point = &k->plan->point[frames->guard];
+    if (!(k->plan->detectors & DETECT_FRAMES))
+        REFUSE_AT(k, frames,
+                  "frames: says what the detector `frames` guards: add "
+                  "`detect: [frames]`");
+    if (point->hook != HOOK_CALL || point->side != SIDE_ENTER)
+        REFUSE_AT(k, frames,
+                  "guard: %s must be the entry of a call (`hook: \"call:MODULE!FUNCTION\"`, no "
+                  "`side:`): it is the call that runs on a guarded stack",
+                  point->name);
+}
+
 bool plan_check(const struct plan *p, int n_ranks, const char *program, struct complaints *c) {
     struct check k = {p, n_ranks, c, true};
     for (int i = 0; i < p->n_points; i++)
@@ -619,6 +635,7 @@ bool plan_check(const struct plan *p, int n_ranks, const char *program, struct c
     check_ranks_listed(&k);
     check_heal(&k);
     check_guard(&k);
+    check_guarded_stack(&k);
     check_size(&k);
     if (program)
         check_program(&k, program);

@@ -62,6 +62,9 @@ static const struct {
                           "open fewer at once"},
     TABLE(DESTRUCTORS) = {"destructors of thread_local objects",
                           "too many were registered at once: use fewer threads"},
+    TABLE(GUARDED_STACKS) = {"guarded stacks",
+                             "too many calls were on one at once: give the point of `guard:` a "
+                             "`rank`, a `role` or an `nth`"},
     TABLE(BRACKETS) = {"brackets that a thread is in at once",
                        "give the point of conn.teardown an `order`, `path`, `peer` or `fd`"},
 };
@@ -342,6 +345,15 @@ static void check_guarded(const struct board *b, struct sentences *s) {
         slots ? "" : ", and none was there that allocates at all: check `from:`");
 }
 
+static void check_guarded_stack(const struct board *b, struct sentences *s) {
+    if (b->guarded_point == BOARD_NONE)
+        return;
+    for (uint32_t i = 0; i < b->n_slots; i++)
+        if (slot_is_used(&board_slots(b)[i]) && atomic_load(&board_slots(b)[i].stacks_guarded))
+            return;
+    say(s, "no call at %s ran on a guarded stack", text_at(b, b->point[b->guarded_point].name));
+}
+
 static void check_unfired(const struct board *b, struct sentences *s) {
     for (uint32_t i = 0; i < b->n_faults; i++) {
         const struct board_fault *f = &b->fault[i];
@@ -573,6 +585,7 @@ void proof_make(const struct record *e, struct proof *p) {
     check_hooks(e->board, &p->missing);
     check_patterns(e->board, &p->missing);
     check_guarded(e->board, &p->missing);
+    check_guarded_stack(e->board, &p->missing);
     check_unfired(e->board, &p->missing);
     check_steps(e->board, &p->missing);
     p->exercised = p->missing.n == 0;

@@ -269,6 +269,7 @@ static json_t *slot_json(const struct board *b, const struct board_slot *s, uint
     set(j, "live_detectors", detectors_json(atomic_load(&s->live_detectors)));
     set(j, "heap", json_text(slot_heap(b, s)));
     set(j, "guarded", json_integer((json_int_t)atomic_load(&s->guarded)));
+    set(j, "stacks_guarded", json_integer((json_int_t)atomic_load(&s->stacks_guarded)));
     set(j, "bound", bound_json(b, s));
     set(j, "threads", json_integer(atomic_load(&s->threads_seen)));
     set(j, "promised", json_integer(atomic_load(&s->promised)));

@@ -109,6 +109,7 @@ static struct board *make_board(void) {
     b->at_slots = at_slots;
     b->at_rings = at_rings;
     b->detectors = DETECT_FRAMES;
+    b->guarded_point = BOARD_NONE;
     make_plan(b);
     make_run(b);
     return b;
@@ -315,6 +316,16 @@ static void component_not_mapped(struct made *m) {
 static void no_live_detector(struct made *m) {
     slot(m, 1)->live_detectors = DETECT_ASAN;
 }
+/* A call at the first point is to run on a guarded stack. */
+static void stack_not_guarded(struct made *m) {
+    m->board->guarded_point = 0;
+}
+
+static void stack_guarded(struct made *m) {
+    stack_not_guarded(m);
+    slot(m, 1)->stacks_guarded = 1;
+}
+
 /* Detector `heap` asked for, alive in both ranks, and of use in the second. */
 static void heap_guarded(struct made *m) {
     m->board->detectors |= DETECT_HEAP;
@@ -521,6 +532,9 @@ static const struct {
      "rank 1 never mapped the component /opt/libx.so"},
     /* error */
     {"a guard of the heap", heap_guarded, VERDICT_CLEAN, ""},
+    {"a call on a guarded stack", stack_guarded, VERDICT_CLEAN, ""},
+    {"no call on a guarded stack", stack_not_guarded, VERDICT_NOT_EXERCISED,
+     "ran on a guarded stack"},
     {"a guard that guarded nothing", heap_guarded_nothing, VERDICT_NOT_EXERCISED,
      "no module 'libx.so' allocated 136 bytes"},
     {"a guard of a module that was not there", heap_without_slots, VERDICT_NOT_EXERCISED,
@@ -717,7 +731,7 @@ static void test_tables(void) {
         {TABLE_DESCRIPTORS, "descriptors", "4096"},
         {TABLE_DESTRUCTORS, "destructors", "fewer threads"},
         {TABLE_BRACKETS, "brackets", "conn.teardown"},
-        {TABLE_BRACKETS << 1, "board was full", "bits 0x"},
+        {TABLE_GUARDED_STACKS << 1, "board was full", "bits 0x"},
     };
     struct made *m = make();
     for (size_t i = 0; i < sizeof full / sizeof *full; i++) {

@@ -31,7 +31,7 @@ def step(text, line, state="done", rank=0, tid=101, at=1.0, detail=""):
 
 def process(rank, exit_code=0, **about):
     return {"rank": rank, "node": 0, "pid": 100 + rank, "program": "/opt/app", "follower": False, "checked_in": True, "exit": exit_code,
-            "signal": None, "started_ms": -3.0, "ended_ms": 90.5, "live_detectors": ["frames"], "heap": None, "guarded": 0, "bound": {"call:libmpi.so.40!init": 2},
+            "signal": None, "started_ms": -3.0, "ended_ms": 90.5, "live_detectors": ["frames"], "heap": None, "guarded": 0, "stacks_guarded": 0, "bound": {"call:libmpi.so.40!init": 2},
             "threads": 3, "promised": 1, "delivered": 1, "dropped": 0, "problem": "", **about}
 
 

@@ -4,6 +4,7 @@
 #include "call.h"
 #include "arch/x86_64/arch.h"
 #include "engine.h"
+#include "guarded_stack.h"
 #include "idle.h"
 #include "probe.h"
 #include "process.h"
@@ -114,6 +115,18 @@ static void returned(void *data, uint64_t object, uintptr_t sp_after, const void
     }
 }
 
+/* The call runs on a stack of its own, closed before anybody else sees it return. */
+static void guard_stack(struct call_registers *r, void **return_slot) {
+    uintptr_t low, high;
+    struct guarded_stack *s = guarded_stack_take(r->original, return_slot);
+    if (!s)
+        return;
+    thread_stack(&low, &high);
+    r->stack =
+        arch_prepare_stack(s->high, r->original, return_slot, high - (uintptr_t)(return_slot + 1));
+    atomic_fetch_add_explicit(&process_slot()->stacks_guarded, 1, memory_order_relaxed);
+}
+
 int call_entered(struct call_registers *r, void **frame) {
     struct call_site *s = &call_site[(uintptr_t)frame[1]];
     if (!engine_takes_part())
@@ -134,5 +147,7 @@ int call_entered(struct call_registers *r, void **frame) {
     }
     if (engine_wants_return(s->hook))
         probe_set(&frame[2], (uintptr_t)&frame[3], returned, s, a.object);
+    if (a.guards && !guarded_stack_is_here())
+        guard_stack(r, &frame[2]);
     return 0;
 }

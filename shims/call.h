@@ -21,8 +21,9 @@ struct call_registers {
     int64_t rax, r10;
     const void *original;
     int64_t result;
+    void *stack; /* NULL, or what arch_prepare_stack returned: the call runs there */
 };
-_Static_assert(sizeof(struct call_registers) == 80, "call.S");
+_Static_assert(sizeof(struct call_registers) == 88, "call.S");
 
 /* Sets r->original, and says whether the call may go straight there. idle.c: general registers
  * only. */

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "code_ranges.h"
 #include "events.h"
+#include "guarded_stack.h"
 #include "idle.h"
 #include "kernel.h"
 #include "lock_table.h"
@@ -366,6 +367,7 @@ static void at_point_of_plan(uint16_t i, struct arrival *a) {
         return;
     }
     event_write(EVENT_ARRIVAL, i, BOARD_NONE, BOARD_NONE, n, 0);
+    a->guards |= i == b->guarded_point;
     if (objects & BIT(i))
         match_saw_object(i, a->object);
     if (s)
@@ -688,6 +690,7 @@ void engine_thread_ends(void) {
     end_sleep(BOARD_NONE);
     event_write(EVENT_THREAD_END, BOARD_NONE, BOARD_NONE, BOARD_NONE, 0, 0);
     lock_table_thread_ends();
+    guarded_stack_thread_ends();
     event_thread_ends();
     probe_thread_ends();
 }

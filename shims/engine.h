@@ -47,6 +47,7 @@ struct arrival {
     unsigned times; /* callbacks: call it so often; 1 when nothing was asked */
     uint64_t limit; /* streams: move so many bytes at most; UINT64_MAX when nothing was asked */
     bool severs;    /* streams: cut the connection now, before the call or after it */
+    bool guards;    /* calls: run it on a guarded stack */
     /* the engine's own notes between engine_arrive and engine_wait */
     uint16_t claim, crowd_claim;
     uint16_t severing; /* the fault that cuts this stream further on, or BOARD_NONE */

@@ -1,6 +1,8 @@
 /* Detector `frames`: a callback about to write into a stack frame that has returned. Watches the
- * frame that owns the callback's data by a return probe: exact, needs no symbols. Source:
- * facts/ompi-fence.md 6 (stack pointers alone miss the harmful case). */
+ * frame that owns the callback's data by a return probe: exact, needs no symbols. Where the plan
+ * has a call run on a guarded stack, a load from its dead frames, or a store there, is caught at
+ * its instruction, whoever makes it. Source: facts/ompi-fence.md 6 (stack pointers alone miss the
+ * harmful case) and 8. */
 #ifndef HOLDPOINT_FRAMES_H
 #define HOLDPOINT_FRAMES_H
 
@@ -35,14 +37,20 @@ const char *frames_data_kind(const struct frames_watch *w);
 /* Around the callback, on the thread that runs it. `code`: the callback. A finding is reported by
  * frames_after when the data itself lies in a dead frame, or when the callback was seen to write
  * into one. */
+struct guarded_stack;
 struct frames_evidence {
+    const void *code; /* the callback */
     bool dead[FRAMES_CANDIDATES];
+    struct guarded_stack *stack[FRAMES_CANDIDATES]; /* of a dead one, or NULL */
+    bool caught[FRAMES_CANDIDATES];                 /* by its closed stack, and reported */
     bool read[FRAMES_CANDIDATES]; /* `before` holds what lay there, the registering thread asleep */
     unsigned char before[FRAMES_CANDIDATES][16];
     uint64_t switches; /* of the registering thread, asleep: it did not run meanwhile */
+    struct frames_watch *outer_watched; /* of a callback that this one interrupted */
+    struct frames_evidence *outer_evidence;
 };
-void frames_before(struct frames_watch *w, struct frames_evidence *e);
-void frames_after(struct frames_watch *w, struct frames_evidence *e, const void *code);
+void frames_before(struct frames_watch *w, struct frames_evidence *e, const void *code);
+void frames_after(struct frames_watch *w, struct frames_evidence *e);
 
 /* Has an owner of the data returned? */
 bool frames_owner_is_dead(const struct frames_watch *w);

@@ -81,10 +81,10 @@ static void deliver(struct fence *f) {
     for (unsigned i = 0; !a->dropped && i < a->times; i++) {
         bool looking = process->board->detectors & DETECT_FRAMES;
         if (looking)
-            frames_before(&f->watch, &evidence);
+            frames_before(&f->watch, &evidence, (const void *)(uintptr_t)f->callback);
         f->callback(f->status, data);
         if (looking)
-            frames_after(&f->watch, &evidence, (const void *)(uintptr_t)f->callback);
+            frames_after(&f->watch, &evidence);
     }
     atomic_fetch_add(a->dropped ? &process_slot()->dropped : &process_slot()->delivered, 1);
     event_write(EVENT_DELIVERED, BOARD_NONE, BOARD_NONE, BOARD_NONE, (uint64_t)f->status,

@@ -17,10 +17,12 @@ enum probe_state {
     PROBE_RETURNED, /* its frame returned on another thread than the one whose list it is in */
 };
 
-/* The layout is known to arch/x86_64/probe.S: the return address first, `returning` at 40, 56
- * bytes. */
+/* The layout is known to arch/x86_64/probe.S: the two return addresses first, `returning` at 48, 64
+ * bytes. Probes of the same slot return one after the other, and to unwinders, which tell frames
+ * apart by their stack pointers, they are one frame: that of the last. */
 struct probe {
-    void *returns_to;
+    void *truly_to;   /* where the frame returns without any probe */
+    void *returns_to; /* what lay in the slot: that, or another probe's stub */
     uintptr_t sp_after;
     probe_function *function;
     void *data;
@@ -30,7 +32,9 @@ struct probe {
     uint32_t pad;
     uint64_t number;
 };
-_Static_assert(sizeof(struct probe) == 56 && offsetof(struct probe, returning) == 40, "probe.S");
+_Static_assert(sizeof(struct probe) == 64 && offsetof(struct probe, returns_to) == 8 &&
+                   offsetof(struct probe, returning) == 48,
+               "probe.S");
 
 extern char probe_stubs[] __attribute__((visibility("hidden")));
 struct probe probe_table[PROBE_COUNT] __attribute__((visibility("hidden")));
@@ -147,8 +151,11 @@ bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *functio
         return false;
     }
     struct probe *p = &probe_table[index];
-    p->returns_to =
-        *return_slot; /* may be another probe's stub: the two then return one after the other */
+    p->returns_to = *return_slot;
+    size_t offset = (size_t)((uintptr_t)p->returns_to - (uintptr_t)probe_stubs);
+    p->truly_to = offset % STUB_BYTES || offset / STUB_BYTES >= PROBE_COUNT
+                      ? p->returns_to
+                      : probe_table[offset / STUB_BYTES].truly_to;
     p->sp_after = sp_after;
     p->function = function;
     p->data = data;
@@ -173,8 +180,31 @@ uintptr_t probe_returned(uint64_t index, struct probe_result *r, uintptr_t sp_af
     uint32_t listed = PROBE_LISTED;
     if (own || !atomic_compare_exchange_strong(&probe_table[index].state, &listed, PROBE_RETURNED))
         atomic_store(&probe_table[index].state, PROBE_FREE);
-    p.function(p.data, p.number, sp_after, p.returns_to, r);
+    p.function(p.data, p.number, sp_after, p.truly_to, r);
     return (uintptr_t)p.returns_to;
+}
+
+bool probe_may_return(probe_function *function, const void *data) {
+    for (int32_t i = 0; i < PROBE_COUNT; i++) {
+        uint32_t state = atomic_load(&probe_table[i].state);
+        if ((state == PROBE_LISTED || state == PROBE_LOOSE) &&
+            probe_table[i].function == function && probe_table[i].data == data && may_return(i))
+            return true;
+    }
+    return false;
+}
+
+void probe_stack_is_gone(uintptr_t low, uintptr_t high) {
+    int32_t *link = &thread_self.top_probe;
+    while (*link) {
+        struct probe *p = &probe_table[*link - 1];
+        if (low <= p->sp_after && p->sp_after <= high) {
+            *link = p->below;
+            atomic_store(&p->state, PROBE_FREE);
+        } else {
+            link = &p->below;
+        }
+    }
 }
 
 void probe_thread_ends(void) {

@@ -26,6 +26,13 @@ typedef void probe_function(void *data, uint64_t number, uintptr_t sp_after, con
 bool probe_set(void **return_slot, uintptr_t dead_below, probe_function *function, void *data,
                uint64_t number);
 
+/* May the frame still return to a probe with this function and data, on any thread? False also when
+ * the frame was left (a jump, an exception), once something else lies in its return slot. */
+bool probe_may_return(probe_function *function, const void *data);
+
+/* No frame of this thread that lies in [low, high) is alive any more. */
+void probe_stack_is_gone(uintptr_t low, uintptr_t high);
+
 /* The thread is about to end: frees its probes. */
 void probe_thread_ends(void);
 

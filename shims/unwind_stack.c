@@ -10,7 +10,7 @@ struct walk {
     uint32_t max, n, depth;
     bool in_handler;
     const void *caller;
-    uintptr_t address;
+    uintptr_t address, high; /* high: the end of the stack that the address lies in */
     const void *previous_code;
     struct frame_owner *owner;
     bool found;
@@ -183,7 +183,7 @@ static _Unwind_Reason_Code look_for_owner(struct _Unwind_Context *c, void *closu
     struct walk *w = closure;
     uintptr_t end_of_callee = _Unwind_GetCFA(c);
     const void *code = (const void *)_Unwind_GetIP(c);
-    if (w->depth++ && end_of_callee > w->address) {
+    if (w->depth++ && end_of_callee > w->address && end_of_callee <= w->high) {
         *w->owner = (struct frame_owner){.code = w->previous_code,
                                          .return_slot = (void **)(end_of_callee - sizeof(void *)),
                                          .sp_after = end_of_callee,
@@ -197,6 +197,8 @@ static _Unwind_Reason_Code look_for_owner(struct _Unwind_Context *c, void *closu
 
 bool unwind_find_owner(uintptr_t address, struct frame_owner *owner) {
     struct walk w = {.address = address, .owner = owner};
+    uintptr_t low;
+    thread_stack(&low, &w.high);
     _Unwind_Backtrace(look_for_owner, &w);
     return w.found;
 }

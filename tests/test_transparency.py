@@ -244,13 +244,13 @@ def build(lab, name):
     return program, ["_Z9outer_cppiPFvvE" if f == "outer_cpp" else f for f in functions]
 
 
-def plan_of(functions):
+def plan_of(functions, more=""):
     """Both sides of each function are points: the first call is held for a moment, or until some call came back."""
     points, faults = [], []
     for i, function in enumerate(functions):
         points += [f'  enter{i}: {{hook: "call:*!{function}"}}', f'  back{i}: {{hook: "call:*!{function}", side: return}}']
         faults += [f"  - {{at: enter{i}, do: hold, until: back{i}, for: 1ms, nth: 1}}"]
-    return "\n".join(["plan: transparent", "points:", *points, "steps: [reach enter0]", "faults:", *faults, ""])
+    return "\n".join(["plan: transparent", "points:", *points, "steps: [reach enter0]", "faults:", *faults, more])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -261,6 +261,16 @@ def test_behaves_as_without_the_shim(lab, name):
     assert r.stdout.splitlines()[:len(without.stdout.splitlines())] == without.stdout.splitlines() and without.stdout, r
     assert r.steps["reach enter0"] == "done" and all(fault["fired"] for fault in r.faults), r
     assert without.returncode == 0 and r.verdict == "clean", r
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_behaves_as_ever_when_the_call_runs_on_a_guarded_stack(lab, name):
+    """The first function's; every stack is closed when its call has returned, was left by an exception or a jump, or ended."""
+    program, functions = build(lab, name)
+    without = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
+    r = lab.holdpoint.exec(plan_of(functions, "detect: [frames]\nframes: {guard: enter0}\n"), program)
+    assert r.stdout.splitlines()[:len(without.stdout.splitlines())] == without.stdout.splitlines(), r
+    assert without.returncode == 0 and r.verdict == "clean" and r.trial["ranks"][0]["stacks_guarded"] > 0, r
 
 
 def test_recursion_deeper_than_the_pool_of_return_probes_is_an_error_and_no_harm(lab):

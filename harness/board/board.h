@@ -119,6 +119,7 @@ enum board_table {
     TABLE_DESCRIPTORS = 1 << 11,
     TABLE_DESTRUCTORS = 1 << 12,
     TABLE_BRACKETS = 1 << 13,
+    TABLE_GUARDED_STACKS = 1 << 14,
 };
 
 /* ---- the compiled plan: constant once the board is published ---- */
@@ -328,8 +329,9 @@ struct board_slot {
     _Atomic uint32_t threads_seen;
     _Atomic uint64_t heartbeat;                    /* arrivals of any kind; a count, not a time */
     _Atomic uint32_t promised, delivered, dropped; /* completions taken over from a library */
-    _Atomic uint32_t heap_slots; /* relocation slots through which a guarded module allocates */
-    _Atomic uint64_t guarded;    /* allocations that detector `heap` guarded */
+    _Atomic uint32_t heap_slots;     /* relocation slots through which a guarded module allocates */
+    _Atomic uint64_t guarded;        /* allocations that detector `heap` guarded */
+    _Atomic uint64_t stacks_guarded; /* calls that ran on a stack of their own for `frames` */
     _Atomic uint64_t modules[BOARD_MAX_MODULES / 64]; /* bit per module ever mapped */
     _Atomic uint16_t bound[BOARD_MAX_HOOKS]; /* call: relocation slots patched; other hooks: 1 */
     char program[256];                       /* /proc/self/exe at check-in */
@@ -493,6 +495,7 @@ struct board {
     uint32_t scope_rank;          /* 1: one sequence a rank */
     uint32_t detectors;           /* enum detector bits that were asked for */
     uint32_t track_locks;         /* 1: the plan needs the lock table */
+    uint32_t guarded_point;       /* whose call runs on a guarded stack, or BOARD_NONE */
     uint32_t heap_from;           /* glob of the module whose allocations are guarded */
     uint64_t heap_low, heap_high; /* in bytes, both inclusive */
     uint32_t follow;              /* enum follow_policy */

@@ -54,6 +54,19 @@ void arch_write_return_value(unsigned char *to, const void *value) {
     to[10] = 0xc3;
 }
 
+/* Layout known to call.S: from the top down the return slot, the function, the arguments. */
+enum { STACK_ARGUMENTS = 512 };
+
+void *arch_prepare_stack(uintptr_t top, const void *function, void **return_slot, size_t n_bytes) {
+    char *end = (char *)(top & ~(uintptr_t)15);
+    size_t n = n_bytes < STACK_ARGUMENTS ? n_bytes : STACK_ARGUMENTS;
+    ((const void **)end)[-1] = return_slot;
+    ((const void **)end)[-2] = function;
+    if (return_slot)
+        memcpy(end - 16 - STACK_ARGUMENTS, return_slot + 1, n);
+    return end;
+}
+
 int arch_is_empty_function(const unsigned char *code) {
     static const unsigned char plain[] = {0xc3}, marked[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
     if ((uintptr_t)code % 16)

@@ -14,6 +14,12 @@ void arch_write_return_value(unsigned char *to, const void *value);
 /* Writes a jump to `target`: 14 bytes. */
 enum { ARCH_JUMP_BYTES = 14 };
 void arch_write_jump(unsigned char *to, const void *target);
+/* Makes a stack, whose highest address is `top`, ready for a call of `function`, which returns to
+ * what *return_slot says on the stack that it came from; above that lie the arguments that were
+ * passed in memory, of which n_bytes may be read. Returns what call.S takes. */
+void *arch_prepare_stack(uintptr_t top, const void *function, void **return_slot, size_t n_bytes);
+/* Calls it there, with one argument: of what arch_prepare_stack made with a return_slot of NULL. */
+void arch_call_on_stack(void *argument, void *prepared) __attribute__((visibility("hidden")));
 /* True when `code` is a function whose whole body is a return, with padding up to 16 bytes. */
 int arch_is_empty_function(const unsigned char *code);
 /* Of a ucontext_t that a fault left: the instruction, and whether it was about to store. */

@@ -17,16 +17,17 @@ call_entry:
         .cfi_def_cfa_register rbp
         push    %rbx
         .cfi_offset rbx, -32
-        sub     $88, %rsp               /* struct call_registers, 80 bytes, at -88(%rbp) */
-        mov     %rdi, -88(%rbp)
-        mov     %rsi, -80(%rbp)
-        mov     %rdx, -72(%rbp)
-        mov     %rcx, -64(%rbp)
-        mov     %r8, -56(%rbp)
-        mov     %r9, -48(%rbp)
-        mov     %rax, -40(%rbp)
-        mov     %r10, -32(%rbp)         /* then original -24, result -16 */
-        lea     -88(%rbp), %rdi
+        sub     $88, %rsp               /* struct call_registers, 88 bytes, at -96(%rbp) */
+        mov     %rdi, -96(%rbp)
+        mov     %rsi, -88(%rbp)
+        mov     %rdx, -80(%rbp)
+        mov     %rcx, -72(%rbp)
+        mov     %r8, -64(%rbp)
+        mov     %r9, -56(%rbp)
+        mov     %rax, -48(%rbp)
+        mov     %r10, -40(%rbp)         /* then original -32, result -24, stack -16 */
+        movq    $0, -16(%rbp)
+        lea     -96(%rbp), %rdi
         mov     %rbp, %rsi
         mov     %rsp, %rbx
         and     $-16, %rsp
@@ -39,7 +40,7 @@ call_entry:
         and     $-64, %rsp
         mov     %rsp, %rbx
         call    arch_save_vectors
-        lea     -88(%rbp), %rdi
+        lea     -96(%rbp), %rdi
         mov     %rbp, %rsi
         call    call_entered
         mov     %eax, %esi
@@ -48,17 +49,19 @@ call_entry:
         jmp     3f
 2:      xor     %esi, %esi
 3:      test    %esi, %esi
-        mov     -88(%rbp), %rdi
-        mov     -80(%rbp), %rsi
-        mov     -72(%rbp), %rdx
-        mov     -64(%rbp), %rcx
-        mov     -56(%rbp), %r8
-        mov     -48(%rbp), %r9
-        mov     -32(%rbp), %r10
-        mov     -24(%rbp), %r11
+        mov     -96(%rbp), %rdi
+        mov     -88(%rbp), %rsi
+        mov     -80(%rbp), %rdx
+        mov     -72(%rbp), %rcx
+        mov     -64(%rbp), %r8
+        mov     -56(%rbp), %r9
+        mov     -40(%rbp), %r10
+        mov     -32(%rbp), %r11
         mov     -8(%rbp), %rbx
         jnz     1f
-        mov     -40(%rbp), %rax
+        mov     -48(%rbp), %rax
+        cmpq    $0, -16(%rbp)
+        jne     4f
         leave
         .cfi_remember_state
         .cfi_def_cfa rsp, 16
@@ -66,12 +69,53 @@ call_entry:
         .cfi_def_cfa_offset 8
         jmp     *%r11
         .cfi_restore_state
-1:      mov     -16(%rbp), %rax
+1:      .cfi_remember_state
+        mov     -24(%rbp), %rax
         leave
         .cfi_def_cfa rsp, 16
         lea     8(%rsp), %rsp
         .cfi_def_cfa_offset 8
         ret
+        .cfi_restore_state
+4:      mov     -16(%rbp), %r11
+        leave
+        .cfi_def_cfa rsp, 16
+        lea     8(%rsp), %rsp
+        .cfi_def_cfa_offset 8
+        jmp     on_stack
         .cfi_endproc
         .size   call_entry, . - call_entry
+
+/* Calls a function on another stack, which arch_prepare_stack made (arch.c): r11 is the end of that stack, below it
+ * lie the address of the return slot, the function, and the arguments that were passed in memory. To an unwinder the
+ * frame there is this one's, and this one's the caller's: CFA = *(rsp + 512 + 8) + 8.
+ */
+#define STACK_ARGUMENTS 512
+        .p2align 4
+        .type   on_stack, @function
+on_stack:
+        .cfi_startproc
+        .cfi_def_cfa_offset 8
+        lea     -STACK_ARGUMENTS-16(%r11), %rsp
+        .cfi_escape 0x0f, 6, 0x77, 0x88, 0x04, 0x06, 0x23, 0x08
+        call    *-16(%r11)
+        mov     STACK_ARGUMENTS+8(%rsp), %rsp
+        .cfi_def_cfa rsp, 8
+        ret
+        .cfi_endproc
+        .size   on_stack, . - on_stack
+
+/* arch_call_on_stack(argument, prepared) */
+        .p2align 4
+        .globl  arch_call_on_stack
+        .hidden arch_call_on_stack
+        .type   arch_call_on_stack, @function
+arch_call_on_stack:
+        .cfi_startproc
+        .cfi_def_cfa_offset 8
+        mov     %rsi, %r11
+        mov     %rsp, -8(%r11)
+        jmp     on_stack
+        .cfi_endproc
+        .size   arch_call_on_stack, . - arch_call_on_stack
         .section .note.GNU-stack, "", @progbits

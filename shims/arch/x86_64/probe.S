@@ -8,7 +8,7 @@
  */
 #define PROBE_COUNT 1024
 #define STUB_BYTES  32
-#define ENTRY_BYTES 56
+#define ENTRY_BYTES 64
 
         .text
         .p2align 5
@@ -62,8 +62,8 @@ probe_common:
         imul    $ENTRY_BYTES, %rdi, %rax
         lea     probe_table(%rip), %rdx
         add     %rax, %rdx
-        mov     (%rdx), %rax
-        movl    $1, 40(%rdx)            /* returning: before the slot ceases to tell */
+        mov     8(%rdx), %rax
+        movl    $1, 48(%rdx)            /* returning: before the slot ceases to tell */
         mov     %rax, 8(%rbp)           /* from here on the frame unwinds like any other */
         mov     arch_save_bytes(%rip), %rax
         sub     %rax, %rsp
