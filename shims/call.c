@@ -61,38 +61,51 @@ static unsigned char *site_stub(uint16_t hook, const void *original) {
 
 /* ---- slots ---- */
 
-/* The hook of the plan that means this slot, and the function behind it; BOARD_NONE: none does. */
-static uint16_t hook_of(const struct slot *s, const void **original) {
+static bool means(uint16_t h, const struct slot *s, const struct object *definer) {
     const struct board *b = process->board;
-    for (uint16_t h = 0; h < b->n_hooks; h++) {
-        const char *from = board_string(b, b->hook[h].from);
-        if (!b->hook[h].function || !idle_hook[h].points ||
-            strcmp(board_string(b, b->hook[h].function), s->name) ||
-            (*from && !object_matches(s->object, from)))
-            continue;
-        const struct object *definer;
-        *original = slot_target(s, &definer);
-        if (*original &&
-            (definer->is_sanitizer || object_matches(definer, board_string(b, b->hook[h].module))))
-            return h;
-    }
-    return BOARD_NONE;
+    const char *from = board_string(b, b->hook[h].from);
+    return b->hook[h].function && idle_hook[h].points &&
+           !strcmp(board_string(b, b->hook[h].function), s->name) &&
+           (!*from || object_matches(s->object, from)) &&
+           (definer->is_sanitizer || object_matches(definer, board_string(b, b->hook[h].module)));
 }
 
-static uint16_t looked_at; /* the hook of the last slot */
+static uint64_t looked_at; /* the hooks of the last slot */
+_Static_assert(BOARD_MAX_HOOKS <= 64, "bits of looked_at");
 
+static bool is_named(const char *function) {
+    const struct board *b = process->board;
+    for (uint16_t h = 0; h < b->n_hooks; h++)
+        if (b->hook[h].function && idle_hook[h].points &&
+            !strcmp(board_string(b, b->hook[h].function), function))
+            return true;
+    return false;
+}
+
+/* Hooks that mean the same slot stand one before the other: the original of each is the one before
+ * it. */
 static struct slot_end look(const struct slot *s) {
-    const void *original;
-    looked_at = hook_of(s, &original);
-    unsigned char *stub = looked_at == BOARD_NONE
-                              ? NULL
-                              : site_stub(looked_at, s->in_between ? s->in_between : original);
+    const struct object *definer;
+    const void *original = is_named(s->name) ? slot_target(s, &definer) : NULL;
+    unsigned char *stub = NULL;
+    looked_at = 0;
+    for (uint16_t h = 0; original && h < process->board->n_hooks; h++) {
+        if (!means(h, s, definer))
+            continue;
+        unsigned char *next = site_stub(h, stub ? stub : s->in_between ? s->in_between : original);
+        if (!next)
+            break;
+        stub = next;
+        looked_at |= (uint64_t)1 << h;
+    }
     return stub ? (struct slot_end){stub, stub + ARCH_STUB_BYTES} : (struct slot_end){NULL, NULL};
 }
 
 static void patched(const struct slot *s) {
     (void)s;
-    atomic_fetch_add(&process_slot()->bound[looked_at], 1);
+    for (uint16_t h = 0; h < process->board->n_hooks; h++)
+        if (looked_at >> h & 1)
+            atomic_fetch_add(&process_slot()->bound[h], 1);
 }
 
 const struct slot_user call_slots = {look, patched};

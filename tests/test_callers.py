@@ -110,3 +110,22 @@ faults: [{at: one, do: delay, for: 1us}, {at: two, do: delay, for: 1us}]
         say(same ? "took turns" : "apart"); return 0; }""" % tuple(made))
     assert lines(r) == ["took turns"] and r.verdict == "clean", r
     assert [point(r, name)["arrivals"] for name in ("one", "two")] == [300, 300], r.trial["points"]
+
+
+def test_two_hooks_of_one_function_both_see_the_call(lab):
+    """One by the library's name and one by a glob, one of one caller alone: each has its arrivals, its returns and its faults."""
+    r = lab.run("""plan: both
+points:
+  named: {hook: "call:libt.so!a"}
+  any: {hook: "call:*!a"}
+  of_program: {hook: "call:*!a", from: PROGRAM}
+  back: {hook: "call:libt.so!a", side: return}
+  any_back: {hook: "call:*!a", side: return}
+steps: [reach named, reach back]
+faults:
+  - {at: any, do: delay, for: 1ms, nth: 1}
+  - {at: any_back, do: delay, for: 1ms, nth: 2}
+  - {at: of_program, do: fail, return: 77, nth: 2}
+""", 'int main(void) { int x = a(1), y = a(2); printf("%d %d %d\\n", x, y, a(3)); return 0; }')
+    assert lines(r) == ["1 77 3"] and all(f["fired"] == 1 for f in r.faults), (r, r.faults)
+    assert r.verdict == "clean" and all(bound > 0 for bound in r.trial["ranks"][0]["bound"].values()), (r, r.trial["ranks"])
