@@ -77,8 +77,8 @@ def test_what_it_started_ends_with_it_and_no_mount_is_left(tmp_path, number):
     run = subprocess.Popen([TOOL, "--folder", folder, "trixie"], stderr=subprocess.DEVNULL,
                            env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "HOLDPOINT_TEST_MARK": mark})
     wait_for(lambda: (folder / "mounted").exists())
-    run.send_signal(number)
     assert processes_with(mark)
+    run.send_signal(number)
     assert run.wait(timeout=20) in (-number, 128 + number)
     wait_for(lambda: not processes_with(mark))
     assert Path("/proc/self/mounts").read_text() == before

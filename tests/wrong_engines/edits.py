@@ -74,7 +74,9 @@ WRONG = [
         ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))\n            a->crowd_claim = claim;", "")],
         f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
     Wrong("who loses the race for a claim is no crowd", ENGINE, [
-        ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))", "if (p->crowd_hold && owner)")],
+        ("if (p->crowd_hold && atomic_load(&s->claim[claim].owner))", "if (p->crowd_hold && owner)"),
+        ("board_party owner = atomic_load(&s->claim[claim].owner);",  # and the race is one that somebody loses
+         "board_party owner = atomic_load(&s->claim[claim].owner);\n    nanosleep(&(struct timespec){0, 20000000}, NULL);")],
         f"{RULES}::test_step_04_crowd_hold_keeps_the_others_until_the_same_pass"),
     Wrong("same: is not looked at", ENGINE, [
         ("if (p->same && previous != BOARD_NONE &&", "if (p->same && previous == 0xfffe &&")],
@@ -297,7 +299,7 @@ WRONG = [
         f"{CONNECTIONS}::test_messages_are_never_cut_in_two"),
     Wrong("numbers that close_range gives back are forgotten when somebody else has them", "shims/hook_descriptor.c", [
         ("will_close(from, to);\n    return close_range_original(from, to, flags);",
-         "(void)0;\n    int result = close_range_original(from, to, flags);\n    will_close(from, to);\n    return result;")],
+         "(void)0;\n    int result = close_range_original(from, to, flags);\n    usleep(100);\n    will_close(from, to);\n    return result;")],
         f"{CONNECTIONS}::test_each_connection_is_a_new_one_whoever_had_its_number_before"),
     Wrong("the first bracket ends those that began in it", ENGINE, [("enter_another(i, a);\n            continue;", "continue;")],
           f"{CONNECTIONS}::test_a_teardown_is_from_shutdown_to_close_of_one_descriptor"),
