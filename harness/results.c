@@ -187,6 +187,31 @@ static const char *reason_of(const struct trial_result *trial, int n, enum verdi
     return "there was no trial";
 }
 
+/* Where reproductions were wanted or counted, the trials that were neither; the caller's to free.
+ * NULL: there are none, or something else was wanted. */
+static char *unwanted_reason(const struct verdict_row *row, const struct trial_result *trial,
+                             int n) {
+    bool measured = row->expected && strcmp(row->expected, EXPECT_MEASURED) == 0;
+    if (!measured && (!row->expected || strcmp(row->expected, verdict_name(VERDICT_REPRODUCED))))
+        return NULL;
+    if (n == 1)
+        return NULL;
+    int worst = -1, more = -1;
+    for (int i = 0; i < n; i++) {
+        enum verdict v = trial[i].verdict;
+        if (v == VERDICT_REPRODUCED || (measured && v == VERDICT_CLEAN))
+            continue;
+        more++;
+        if (worst < 0 || v < trial[worst].verdict)
+            worst = i;
+    }
+    if (worst < 0)
+        return NULL;
+    AUTO_TEXT others = more ? format_text(" (and %d more)", more) : copy_text("");
+    return format_text("trial %d of %d%s was %s: %s", worst + 1, n, others,
+                       verdict_name(trial[worst].verdict), trial[worst].reason);
+}
+
 /* The element that decided: of a reproduction that every one should have shown, the first that did
  * not; else the first that counts and has the row's verdict. n: none. */
 static int deciding_element(const struct verdict_row *row, const struct trial_result *trial, int n,
@@ -353,9 +378,11 @@ int results_add(struct results *rs, const struct verdict_row *row, const struct 
     /* A reproduction that was wanted says enough by its signature. */
     bool says_enough =
         v == VERDICT_CLEAN || (status == EXIT_AS_EXPECTED && v == VERDICT_REPRODUCED);
-    AUTO_TEXT swept = sweep_most(row->plan_read) ? sweep_reason(row, &c, trial, n, v) : NULL;
+    AUTO_TEXT longer = sweep_most(row->plan_read) ? sweep_reason(row, &c, trial, n, v)
+                       : status                   ? unwanted_reason(row, trial, n)
+                                                  : NULL;
     if (!why)
-        why = says_enough ? "" : swept ? swept : reason_of(trial, n, v);
+        why = says_enough ? "" : longer ? longer : reason_of(trial, n, v);
     json_object_set_new(j, "reason", json_text(why));
     json_object_set_new(j, "sweep", sweep_json(row->plan_read, trial, n));
     json_object_set_new(j, "gate", gate_json(row->gate, status));

@@ -375,6 +375,35 @@ static void test_gate(void) {
     }
 }
 
+/* Of sixty trials that reproduce and one that does not, the reason is about the one. */
+static void test_reason_of_the_unwanted(struct results *rs) {
+    static const struct {
+        const char *expected, *reason;
+        int verdict[4];
+    } rows[] = {
+        {"reproduced", "", {R, R, R, R}},
+        {"reproduced", "trial 3 of 4 was clean: because of clean", {R, R, C, R}},
+        {"reproduced", "trial 4 of 4 (and 2 more) was other-finding: because of", {R, C, N, O}},
+        {"reproduced", "trial 1 of 4 (and 3 more) was not-exercised: because of", {N, N, N, N}},
+        {EXPECT_MEASURED, "trial 2 of 4 was other-finding: because of other-finding", {R, O, C, C}},
+        {EXPECT_MEASURED, "trial 4 of 4 (and 1 more) was error: because of error", {R, N, C, E}},
+        {"clean", "because of reproduced", {C, R, O, C}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct trial_result results[4];
+        struct verdict_row row = {.scenario = "s", .expected = rows[i].expected, .again = "again"};
+        for (int t = 0; t < 4; t++)
+            results[t] = trial(rows[i].verdict[t]);
+        results_add(rs, &row, results, 4);
+        const char *reason = json_string_value(json_object_get(last(rs, "verdicts"), "reason"));
+        check(strncmp(reason, rows[i].reason, strlen(rows[i].reason)) == 0 &&
+                  (*rows[i].reason || !*reason),
+              reason);
+        for (int t = 0; t < 4; t++)
+            trial_result_free(&results[t]);
+    }
+}
+
 static void test_signatures(struct results *rs) {
     struct trial_result results[2] = {trial(R), trial(R)};
     struct verdict_row row = {.scenario = "s", .expected = "clean", .again = "again"};
@@ -428,6 +457,7 @@ int main(void) {
     test_closed_by_fix();
     test_sweep();
     test_gate();
+    test_reason_of_the_unwanted(rs);
     test_signatures(rs);
     test_skip(rs);
     test_file(rs);
