@@ -56,7 +56,7 @@ build() {
     local log
     log=$(mktemp)
     if ! make -C "$root" -j "$jobs" >"$log" 2>&1; then
-        grep -E 'error|Error|warning' "$log" >&2 || tail -n 30 "$log" >&2
+        grep -E 'error:|Error [0-9]|warning:' "$log" >&2 || tail -n 30 "$log" >&2
         rm -f "$log"
         say "the build failed (above)"
         exit 125

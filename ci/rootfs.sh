@@ -155,7 +155,7 @@ build_and_run() {
     copy_checkout
     [[ $(id -u) == 0 ]] && mount --bind "$out" "$folder/root/holdpoint/reports/latest"
     if ! run_in_copy make -j "$(nproc)" >"$log" 2>&1; then
-        grep -E 'error|Error|warning' "$log" >&2 || tail -n 20 "$log" >&2
+        grep -E 'error:|Error [0-9]|warning:' "$log" >&2 || tail -n 20 "$log" >&2
         cannot "holdpoint does not build in $suite (above; all of it: $log)"
     fi
     run_in_copy "$@"

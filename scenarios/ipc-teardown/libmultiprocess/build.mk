@@ -1,4 +1,4 @@
-# The workload on libmultiprocess itself: variants `installed` and `installed-asan`, where pkg-config knows the library.
+# The workload on libmultiprocess itself: variant `installed`, where pkg-config knows the library.
 # MP_PREFIX=DIR names an installation of your own; the library is static, so each is built with the flags that it was.
 MP_DIR := scenarios/ipc-teardown/libmultiprocess
 MP_OUT := $(BUILD)/scenarios/ipc-teardown/installed
