@@ -19,7 +19,8 @@ static void usage(FILE *to) {
         "Runs each scenario's plans on its variants and compares with what the scenario expects.\n"
         "  --variant V            only this variant\n"
         "  --plan P               only this plan (a name of the scenario, or a plan file)\n"
-        "  --workload W           only this workload\n"
+        "  --workload W           only this workload, with the plans for it (or any that --plan "
+        "names)\n"
         "  --component PATH|VARIANT  your own build in place of a variant: expected clean unless "
         "--expect says else\n"
         "  --expect VERDICT       reproduced, clean, not-exercised, other-finding, or\n"
@@ -262,7 +263,9 @@ static void run_row(struct run *run, const struct scenario_variant *v,
 
 static bool workload_fits(const struct run *run, const struct scenario_workload *w,
                           const struct scenario_plan *p, const char *variant) {
-    if (run->o->workload ? strcmp(run->o->workload, w->name) : !scenario_plan_takes(p, w->name))
+    /* A plan that is named goes with any workload that is named. */
+    bool takes = (run->o->workload && run->o->plan) || scenario_plan_takes(p, w->name);
+    if (!takes || (run->o->workload && strcmp(run->o->workload, w->name)))
         return false;
     return !variant || scenario_fits(w, variant);
 }

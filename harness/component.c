@@ -125,7 +125,8 @@ bool component_find(const struct scenario *s, const struct scenario_variant *v, 
     if (!c->missing && launcher == LAUNCHER_MPIRUN && !launch_mpirun_version())
         c->missing = copy_text("mpirun (install openmpi-bin)");
     if (!c->missing && c->argv[0] && access(c->argv[0], X_OK) != 0)
-        c->missing = format_text("%s (not built: run `make`)", c->argv[0]);
+        c->missing =
+            w->needs ? copy_text(w->needs) : format_text("%s (not built: run `make`)", c->argv[0]);
     if (c->missing)
         return false;
     free(c->name);

@@ -297,6 +297,7 @@ static bool read_workload(struct yaml_tree *t, yaml_node_t *key, yaml_node_t *va
         {"timeout", tree_duration, IN_WORKLOAD(timeout_ns), TREE_OPTIONAL},
         {"timeout_per_rank", tree_duration, IN_WORKLOAD(timeout_per_rank_ns), TREE_OPTIONAL},
         {"mark", tree_bool, IN_WORKLOAD(needs_mark), TREE_OPTIONAL},
+        {"needs", tree_text, IN_WORKLOAD(needs), TREE_OPTIONAL},
         {"outcome", read_outcomes, IN_WORKLOAD(outcome), TREE_OPTIONAL},
         {0},
     };
@@ -565,6 +566,7 @@ struct scenario *scenario_read(const char *dir, struct complaints *c) {
 static void free_workload(struct scenario_workload *w) {
     free(w->name);
     free(w->program);
+    free(w->needs);
     for (int i = 0; i < w->n_for; i++)
         free(w->for_variant[i]);
     for (int i = 0; i < w->n_env; i++)

@@ -23,6 +23,7 @@ struct scenario_workload {
     char *name;
     char *program; /* program and arguments, split like a shell without expansion; {component} is
                       replaced */
+    char *needs;   /* what the build needs for the program, for whoever lacks it; NULL: nothing */
     enum launcher launcher;
     int ranks[SCENARIO_MAX_RANKS], n_ranks;
     char *for_variant[SCENARIO_MAX]; /* none: every variant */

@@ -26,7 +26,7 @@ static const char example[] =
     "  init:    {program: workload/init a b, launcher: mpirun, ranks: [2, 32], for: [installed],\n"
     "            env: {all: {A: 1}, 0: {B: 2}}, timeout: 10s, timeout_per_rank: 2s, mark: true,\n"
     "            outcome: [{rank: 0, exit: any, init: fails, why: x}, {rank: others, exit: 3}]}\n"
-    "  client:  {program: workload/client, ranks: 4, for: [faulty, fixed]}\n"
+    "  client:  {program: workload/client, ranks: 4, for: [faulty, fixed], needs: libx}\n"
     "  any:     {program: '{component}'}\n"
     "plans:\n"
     "  late:  {file: plans/late.yaml, expect: {installed: reproduced, fixed: clean}}\n"
@@ -58,7 +58,8 @@ static void test_workloads(const struct scenario *s) {
               own[1].exit_status == 3 && own[1].n_attrs == 0,
           "own outcomes");
     CHECK(client->launcher == LAUNCHER_LOCAL && client->n_ranks == 1 && client->ranks[0] == 4 &&
-              client->timeout_ns == 90000000000u && !client->needs_mark,
+              client->timeout_ns == 90000000000u && !client->needs_mark && !init->needs &&
+              !strcmp(client->needs, "libx"),
           "client");
     CHECK(client->outcome.n == 1 && client->outcome.of[0].exit_status == 0 &&
               strcmp(client->outcome.of[0].attr[0].value, "fails") == 0,
