@@ -1,10 +1,12 @@
-/* A client library of PMIx whose initialisation does what the bug's does: it starts a fence in the
- * background, goes on, may fail, and otherwise waits for the fence at its end. Its steps are
- * exported, so that a plan can fail each of them. */
+/* A client library of PMIx whose initialisation does what the bug's does: it publishes an address,
+ * starts a fence in the background, goes on, may fail, and otherwise waits for the fence, behind
+ * which every process has every other's address. Its steps are exported, so that a plan can fail
+ * each of them. One thread initialises; the fence's callback runs on PMIx's. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
-/* 0, or the first error; after one the library is not to be used, and its fence may be pending. */
+/* 0, or the first error, which is a PMIx status or a step's. After an error the fence may be
+ * pending; the caller may initialise once more, as long as all processes of the job do. */
 int client_init(void);
 void client_finalize(void);
 

@@ -1,13 +1,8 @@
 /* Workload `client`: the component's initialisation, in every rank; rank 0 of it is the one that a
- * plan lets fail. A rank whose initialisation failed waits for a file that never comes, at most
- * STAY_SECONDS; a plan ends that when the fence's callback has run. Prints how it ended. */
+ * plan lets fail. With the argument `twice` all initialise a second time. Then as stay.h says: a
+ * rank whose (first) initialisation failed stays a while, under a canary. */
 #include "../component/client.h"
-
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { STAY_SECONDS = 10 };
+#include "stay.h"
 
 /* What libpmix itself never frees is not this component's. LeakSanitizer asks for it by this name.
  */
@@ -26,12 +21,16 @@ static __attribute__((noinline)) int initialise(void) {
     return failed;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    bool twice = argc > 1 && strcmp(argv[1], "twice") == 0;
     int failed = initialise();
-    printf("holdpoint-workload: done init=%s code=%d\n", failed ? "fails" : "ok", failed);
-    fflush(stdout);
-    for (int i = 0; failed && i < STAY_SECONDS * 20 && access("/nonexistent/enough", F_OK); i++)
-        nanosleep(&(struct timespec){0, 50000000}, NULL);
+    if (twice) {
+        int again = initialise();
+        printf("holdpoint-workload: done init=%s again=%s\n", failed ? "fails" : "ok",
+               again ? "fails" : "ok");
+    } else {
+        stay(failed, "/nonexistent/enough");
+    }
     client_finalize();
     return 0;
 }
