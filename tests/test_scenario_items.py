@@ -42,7 +42,7 @@ def test_a_workload_that_was_not_built_says_what_its_build_needs(lab):
 
 def test_a_workload_alone_runs_the_plans_for_it_and_any_that_is_named(lab):
     def change(about):
-        about["workloads"]["other"] = dict(about["workloads"]["w"])
+        about["workloads"]["other"] = copy.deepcopy(about["workloads"]["w"])
         about["plans"]["p"]["workload"] = "w"
         about["plans"]["q"] = {**copy.deepcopy(about["plans"]["p"]), "workload": "other"}
     folder = scenario_with(lab, change)
