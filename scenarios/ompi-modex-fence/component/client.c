@@ -78,8 +78,10 @@ static pmix_rank_t job_size(void) {
 
 static void connect_peers(void) {
     pmix_rank_t size = job_size();
-    for (pmix_rank_t rank = 0; rank < size; rank++)
-        assert(has_address_of(rank) && "behind the fence every address is known");
+    for (pmix_rank_t rank = 0; rank < size; rank++) {
+        bool is_known = has_address_of(rank);
+        assert(is_known && "behind the fence every address is known");
+    }
 }
 
 static int start_fence(pmix_op_cbfunc_t over, void *data) {
