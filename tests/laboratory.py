@@ -83,6 +83,14 @@ def undone(result, *steps):
     return True
 
 
+def without_unused_points(plan):
+    """A plan (as data) that something was taken out of, without the points that nothing names any more, which would be refused."""
+    named = {word for step in plan["steps"] for word in step.split()[1:]} | {plan.get("frames", {}).get("guard")}
+    for entry in [*plan["points"].values(), *plan.get("faults", [])]:
+        named |= {word for value in entry.values() for word in str(value).split()}
+    return {**plan, "points": {name: point for name, point in plan["points"].items() if name in named}}
+
+
 def processes_with(text):
     """Ids of live processes whose command line or environment has `text`."""
     found = []

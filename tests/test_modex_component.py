@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import yaml
 
-from laboratory import REPO
+from laboratory import REPO, without_unused_points
 
 SCENARIO = REPO / "scenarios" / "ompi-modex-fence"
 BUG = "open-mpi/ompi#14302"
@@ -78,7 +78,7 @@ def test_a_second_initialisation_takes_no_callback_of_the_first_for_its_own(hold
 def without(plan, kind, k):
     p = yaml.safe_load((SCENARIO / "plans" / f"{plan}.yaml").read_text())
     del p[kind][k]
-    return {**p, "timeout": "2s"}
+    return {**without_unused_points(p), "timeout": "2s"}
 
 
 MUTANTS = [("client-late", "faulty", "reproduced", "faults", 0),
@@ -93,7 +93,7 @@ def test_no_plan_keeps_its_verdict_without_one_of_its_steps_or_faults(holdpoint,
     own = tmp_path / "own.yaml"
     own.write_text(yaml.safe_dump(without(plan, kind, k), sort_keys=False))
     r = client(holdpoint, own, variant, "--workload", "client", "--expect", expected)
-    assert r.rc != 0 and r.verdict != expected, (own.read_text(), r)
+    assert r.rc in (1, 125) and r.verdict != expected, (own.read_text(), r)
 
 
 def test_without_the_preload_nothing_is_exercised(holdpoint, tmp_path):

@@ -4,7 +4,6 @@ is what the sweeps are compared with."""
 import re
 import shutil
 import subprocess
-from types import SimpleNamespace
 
 import pytest
 

@@ -1,7 +1,8 @@
-/* What a program does whose initialisation may have failed, the same for `init` and `session`: it
- * says how that ended and stays until a file exists, at most STAY_SECONDS; plans end that wait
- * through its calls of access(). A rank whose initialisation failed stays under a canary, a pattern
- * over the frames that it left, and says at its end whether that is as it was. One thread. */
+/* What a program does whose initialisation may have failed, the same for `init`, `session` and
+ * `client`: it says how that ended and stays until a file exists, at most STAY_SECONDS; plans end
+ * that wait through its calls of access(). A rank whose initialisation failed stays under a canary,
+ * a pattern over the frames that it left, and says at its end whether that is as it was. One
+ * thread. */
 #ifndef STAY_H
 #define STAY_H
 
