@@ -81,19 +81,16 @@ def test_no_mutant_keeps_the_verdict(holdpoint, tmp_path, mutant):
 
 
 OTHER_MUTANTS = [(plan, kind, k) for plan, steps, faults in [("init-wedged", (1, 4, 5), (0, 1)), ("misconfigured", (1, 2), ()),
-                                                             ("init-callback-first", (2, 4), (0, 1))]
+                                                             ("init-callback-first", (2,), (0, 1))]
                  for kind, all_of in (("steps", steps), ("faults", faults)) for k in all_of]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("plan, kind, k", OTHER_MUTANTS)
 def test_no_plan_keeps_its_verdict_without_one_of_its_steps_or_faults(holdpoint, tmp_path, plan, kind, k):
-    """But for steps that say what another one, or the fault, says as well."""
+    """But for steps that say what another one, or the fault, says as well, and those without which it is a matter of luck."""
     p = yaml.safe_load((SCENARIO / "plans" / f"{plan}.yaml").read_text())
-    gone = p[kind].pop(k)
-    for point in p["points"].values():
-        if kind == "steps" and point.get("after", "").split() == gone.split():
-            del point["after"]
+    del p[kind][k]
     p["timeout"] = "3s"
     own = tmp_path / "own.yaml"
     own.write_text(yaml.safe_dump(without_unused_points(p), sort_keys=False))
