@@ -80,22 +80,18 @@ def test_no_mutant_keeps_the_verdict(holdpoint, tmp_path, mutant):
     assert r.rc == 125 and r.verdict == "not-exercised" and sentence in r.reason and r.reason, r
 
 
-OTHER_MUTANTS = [(plan, kind, k) for plan, steps, faults in [("init-wedged", (1, 4, 5), (0, 1)), ("misconfigured", (1, 2), ()),
-                                                             ("init-callback-first", (2,), (0, 1))]
-                 for kind, all_of in (("steps", steps), ("faults", faults)) for k in all_of]
-
-
 @pytest.mark.full
-@pytest.mark.parametrize("plan, kind, k", OTHER_MUTANTS)
-def test_no_plan_keeps_its_verdict_without_one_of_its_steps_or_faults(holdpoint, tmp_path, plan, kind, k):
-    """But for steps that say what another one, or the fault, says as well, and those without which it is a matter of luck."""
+@pytest.mark.parametrize("plan", ["init-wedged", "init-callback-first"])
+@pytest.mark.parametrize("fault", [0, 1])
+def test_no_plan_keeps_its_verdict_without_one_of_its_faults(holdpoint, tmp_path, plan, fault):
+    """Without one of its steps, what happens is a matter of luck."""
     p = yaml.safe_load((SCENARIO / "plans" / f"{plan}.yaml").read_text())
-    del p[kind][k]
+    del p["faults"][fault]
     p["timeout"] = "3s"
     own = tmp_path / "own.yaml"
     own.write_text(yaml.safe_dump(without_unused_points(p), sort_keys=False))
     r = late_callback(holdpoint, "--ranks", 2, "--timeout", "30s", "--workload", "init", "--expect", CLASSIC[plan], plan=own)
-    assert r.rc in (1, 125) and r.verdict != CLASSIC[plan], (p[kind], r)
+    assert r.rc in (1, 125) and r.verdict != CLASSIC[plan], r
 
 
 def test_without_the_preload_nothing_is_exercised(holdpoint, tmp_path):
